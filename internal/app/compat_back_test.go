@@ -59,28 +59,6 @@ func TestCompatMovedOn(t *testing.T) {
 	}
 }
 
-// TestCompatTriedOften: a request that says which answer it goes on from is answered once its
-// provider is there again, however often it was refused.
-func TestCompatTriedOften(t *testing.T) {
-	t.Parallel()
-	d, _, down := burning(t)
-	c := places["responses"]
-	first := d.do(http.MethodPost, c.path, c.begin, nil)
-	body := strings.ReplaceAll(c.goOn, "ID", first.ID)
-	for range 2 {
-		down.Store(true)
-		if out := d.do(http.MethodPost, c.path, body, nil); out.status != http.StatusServiceUnavailable {
-			t.Fatalf("%d %s", out.status, out.body)
-		}
-		down.Store(false)
-	}
-	// else the provider is not asked for a while
-	d.chat(map[string]any{"messages": []any{message("user", "another session")}}, nil)
-	if out := d.do(http.MethodPost, c.path, body, nil); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
-		t.Errorf("%d %v %s", out.status, out.header, out.body)
-	}
-}
-
 // TestCompatTriedAfterCalls: a message that left calls of the client's without results settled
 // them. It may be said again.
 func TestCompatTriedAfterCalls(t *testing.T) {
@@ -95,31 +73,5 @@ func TestCompatTriedAfterCalls(t *testing.T) {
 	down.Store(false)
 	if out := d.do(http.MethodPost, "/v1/responses", body, nil); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
 		t.Errorf("%d %s", out.status, out.body)
-	}
-}
-
-// TestCompatKeyStoppedServer is the same of a whole server, with all that it ends first.
-func TestCompatKeyStoppedServer(t *testing.T) {
-	t.Parallel()
-	for name, c := range places {
-		t.Run(name, func(t *testing.T) {
-			asked := make(chan struct{}, 8)
-			h := newBed(t, newModel(t, func(_ http.ResponseWriter, r *http.Request) {
-				asked <- struct{}{}
-				<-r.Context().Done()
-			})).serve("127.0.0.1:0")
-			ended := make(chan error, 1)
-			go func() {
-				<-asked
-				ended <- h.engine.Close()
-			}()
-			status, body, of := h.keyed(c.path, "k", c.begin)
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-			if status != http.StatusServiceUnavailable || of.Get("X-Should-Retry") != "true" {
-				t.Errorf("%d %v %s", status, of, body)
-			}
-		})
 	}
 }

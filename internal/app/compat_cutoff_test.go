@@ -46,40 +46,6 @@ func capped(c *config.Config) {
 	c.File.Budget = config.Budget{USDPerDay: 10_000_000}
 }
 
-// TestProxyCutOff: a call that is with its provider when the engine ends is in the log of what was
-// passed on, with what was reserved for it as perhaps due.
-func TestProxyCutOff(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*config.Config){"under a cap": capped} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v, asked := silent(t)
-			d := passes(t, v, change)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
-			fatal(t, err)
-			answered := make(chan error, 1)
-			go func() {
-				response, err := http.DefaultClient.Do(r)
-				if err == nil {
-					_ = response.Body.Close()
-				}
-				answered <- err
-			}()
-			<-asked
-			fatal(t, d.conn.Close())
-			d.cutOff(regie.CodeEngineGone)
-			cancel()
-			if err := <-answered; err == nil {
-				t.Error("it was answered")
-			}
-			d.server.Close()
-			d.closed = true
-		})
-	}
-}
-
 // cutKilled is what a child process of TestProxyKilled is told: to ask, and to be killed when that
 // stands in the log.
 type cutKilled struct {

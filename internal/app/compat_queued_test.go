@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/dispatch"
 )
@@ -123,7 +124,7 @@ func TestCompatQueuedParked(t *testing.T) {
 				<-free
 				says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})(w, r)
 			})
-			d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
+			d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = approval.Park })
 			begun := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"hi"}`, nil)
 			session := header{compat.HeaderSession: begun.header.Get(compat.HeaderSession)}
 			answers := make(chan answered, 2)

@@ -14,6 +14,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -301,7 +302,7 @@ func TestCompatApprovals(t *testing.T) {
 	t.Parallel()
 	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
 	m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
-	d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
+	d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = approval.Park })
 	out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
 	inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
 	if err != nil || len(inbox.Approvals) != 1 {

@@ -298,7 +298,7 @@ func (c *Conn) ForMCP() mcpserver.Control {
 	return mcpserver.Control{
 		Submit: c.Submit, Stop: c.Stop, Events: c.Events, Sessions: c.Sessions, Session: c.Session,
 		Inbox: c.Inbox, Decide: c.Decide, Answer: c.Answer, Workspaces: c.Workspaces,
-		OpenWorkspace: c.OpenWorkspace, Agents: c.Agents, Tools: c.Tools, Query: c.Query,
+		OpenWorkspace: c.OpenWorkspace, Tools: c.Tools, Query: c.Query,
 	}
 }
 

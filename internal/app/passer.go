@@ -45,15 +45,14 @@ type passer struct {
 	stop, done chan struct{}
 	once       sync.Once
 
-	mu     sync.Mutex
-	ups    map[string]compat.Upstream
-	places map[regie.ID]regie.Workspace
+	mu  sync.Mutex
+	ups map[string]compat.Upstream
 }
 
 func newPasser(e *Engine) *passer {
 	p := &passer{
 		Engine: e, queue: make(chan store.Proxied, maxUnlogged), stop: make(chan struct{}), done: make(chan struct{}),
-		ups: map[string]compat.Upstream{}, places: map[regie.ID]regie.Workspace{},
+		ups: map[string]compat.Upstream{},
 	}
 	go p.write()
 	return p
@@ -98,9 +97,6 @@ func (p *passer) flush(first store.Proxied) {
 			string(regie.CodeOf(err)), "error", err)
 	}
 }
-
-// Begin implements compat.Proxy.
-func (p *passer) Begin(store.Proxied) {}
 
 // Done implements compat.Proxy. Where the log cannot keep up, the caller waits for it.
 func (p *passer) Done(call store.Proxied) {
@@ -266,13 +262,13 @@ func passingTransport(base string) *http.Transport {
 }
 
 // Reserve implements compat.Proxy.
-func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (int, error) {
-	owner, place, err := p.placeOf(ctx, call.WorkspaceID)
+func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, size, answers, most int) (int, error) {
+	owner, err := p.user(ctx)
 	if err != nil {
 		return 0, err
 	}
 	call.UserID = owner.ID
-	caps, err := p.capsOf(place.Root)
+	caps, err := p.capsOf(root)
 	if err != nil || caps.IsZero() {
 		return 0, err
 	}
@@ -312,36 +308,9 @@ func (p *passer) capsOf(root string) (regie.Caps, error) {
 	return p.config.File.Caps(control.MainAgent).Lower(own.Caps()), err
 }
 
-// placeOf is the owner of a workspace and itself; it is read once.
-func (p *passer) placeOf(ctx context.Context, id regie.ID) (regie.User, regie.Workspace, error) {
-	owner, err := p.user(ctx)
-	if err != nil {
-		return owner, regie.Workspace{}, err
-	}
-	p.mu.Lock()
-	place, known := p.places[id]
-	p.mu.Unlock()
-	if known {
-		return owner, place, nil
-	}
-	all, err := p.store.Workspaces(ctx)
-	at := slices.IndexFunc(all, func(w regie.Workspace) bool { return w.ID == id })
-	if err == nil && at < 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
-	}
-	if err != nil {
-		return owner, place, err
-	}
-	p.mu.Lock()
-	p.places[id] = all[at]
-	p.mu.Unlock()
-	return owner, all[at], nil
-}
-
 // Caches implements compat.Proxy.
 func (p *passer) Caches(temperature *float64) bool {
-	agent := p.config.File.Agents[control.MainAgent]
-	switch agent.Cache {
+	switch p.config.File.Agents[control.MainAgent].Cache {
 	case config.CacheOn:
 		return true
 	case config.CacheOff:
@@ -356,25 +325,22 @@ func (p *passer) Caches(temperature *float64) bool {
 func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
 	send func() ([]byte, bool, error),
 ) ([]byte, bool, error) {
-	settings := p.config.FingerprintOf(call.Provider).String()
-	key := regie.HashOf([]byte(strings.Join([]string{
-		"proxied", call.WorkspaceID.String(), call.Provider,
-		settings, request.String(),
-	}, "\x00")))
-	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
+	owner, err := p.user(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	call.UserID = owner.ID
-	q := provider.Question{
+	key := regie.HashOf([]byte(strings.Join([]string{
+		"proxied", call.WorkspaceID.String(), call.Provider,
+		p.config.FingerprintOf(call.Provider).String(), request.String(),
+	}, "\x00")))
+	whole := false // of what is asked for here
+	reply, err := p.cache.Ask(ctx, provider.Question{
 		Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key,
 		Provider: call.Provider, Model: call.Model,
-	}
-	whole := false // of what is asked for here
-	reply, err := p.cache.Ask(ctx, q, func() (*provider.Reply, error) {
+	}, func() (*provider.Reply, error) {
 		said, ended, err := send()
-		whole = ended
-		if err != nil {
+		if whole = ended; err != nil {
 			return nil, err
 		}
 		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: string(said)}}}, nil
@@ -385,12 +351,12 @@ func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Has
 	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
 }
 
-// callsNothing reports whether an answer calls nothing: whoever is given one that does would do it
-// once more.
+// callMarks are what answers that call something say, in the words of each API.
+var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}
+
+// callsNothing reports whether an answer calls nothing: a client that gets a call would carry it
+// out again.
 func callsNothing(reply *provider.Reply) bool {
 	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
 	return !slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(text, mark) })
 }
-
-// callMarks are what answers say that call something, in the words of each API.
-var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
@@ -120,7 +121,7 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 // Check returns the errors of what can never be served so, before anything is waited for or
 // listened on, and what HTTPS is spoken with; nil without.
 func (c *ServeConfig) Check() (*tls.Config, error) {
-	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
+	if c.OnApproval != "" && c.OnApproval != string(approval.DenyAndGoOn) && c.OnApproval != string(approval.Park) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
 	}
@@ -251,8 +252,7 @@ func (e *Engine) forMCP() mcpserver.Control {
 	return mcpserver.Control{
 		Submit: s.Rounds.Submit, Stop: s.Sessions.Stop, Events: s.Events.Follow, Sessions: s.Sessions.List,
 		Session: s.Sessions.Get, Inbox: s.Approvals.Inbox, Decide: s.Approvals.Decide, Answer: s.Approvals.Answer,
-		Workspaces: s.Workspaces.List, OpenWorkspace: s.Workspaces.Open, Agents: s.Catalog.Agents,
-		Tools: s.Catalog.Tools, Query: s.Workspaces.Query,
+		Workspaces: s.Workspaces.List, OpenWorkspace: s.Workspaces.Open, Tools: s.Catalog.Tools, Query: s.Workspaces.Query,
 	}
 }
 
@@ -279,7 +279,7 @@ func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
 		root, foundBy = control.OwnPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Service: e.service, OnApproval: compat.OnApproval(c.OnApproval), Translate: translate,
+		Service: e.service, OnApproval: approval.OnApproval(c.OnApproval), Translate: translate,
 		Proxy: e.Proxy(),
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if c.Root == "" {

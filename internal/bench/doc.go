@@ -11,7 +11,7 @@
 //	search.go   P9: search_text against ripgrep
 //	index.go    P11: the index of the Go sources, cold and unchanged
 //	retrieval.go what files.search_semantic finds here: questions (testdata), recall and rank
-//	vectors.go  P10: search_semantic by words and vectors against comparing all vectors
+//	vectors.go  P10: search_semantic by words and vectors
 //	trial.go    one trial of one contestant, a process of its own
 //	stats.go    medians and percentiles
 //

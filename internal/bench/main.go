@@ -17,15 +17,12 @@ func main() {
 	role := flag.String("role", "", "internal: server, serve, index, or a trial as JSON")
 	short := flag.Bool("short", false, "fewer repetitions")
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
-	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
-	who := flag.String("contestant", "regie", "whom to profile")
 	only := flag.String("only", "",
-		"measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), what is served (serve), P9 (search), P10 (vectors), P11 (index), P13 (proxy), the chat at a terminal (terminal) or what is found (retrieval) alone")
+		"measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), what is served (serve), P9 (search), P10 (vectors), P11 (index), P13 (proxy) or what is found (retrieval) alone")
 	verbose := flag.Bool("v", false,
 		"with -only retrieval: each question, the places of its answer, and what came first")
 	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"),
 		"the PostgreSQL of P8: each trial has a schema of its own there")
-	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
 	flag.Parse()
 	var err error
 	switch {
@@ -40,8 +37,6 @@ func main() {
 		err = forwards(who, upstream)
 	case *role != "":
 		err = compete(*role)
-	case *profile != "":
-		err = profiled(*profile, *who, *concurrent)
 	case *only == "retrieval":
 		err = (&session{verbose: *verbose}).retrieving()
 	case *only == "vectors":
@@ -94,15 +89,13 @@ func bench(short bool, only, database string, minP1 float64) error {
 		return s.serving()
 	case "proxy":
 		return s.proxying()
-	case "terminal":
-		return s.terminal()
 	}
 	worst, err := s.throughput()
 	if err != nil || only == "durable" {
 		return err
 	}
 	for _, measure := range []func() error{
-		s.growth, s.chatting, s.streaming, s.starting, s.terminal, s.serving,
+		s.growth, s.chatting, s.streaming, s.starting, s.serving,
 		s.searching, s.indexing, s.sharing, s.proxying, s.retrieving,
 	} {
 		if err := measure(); err != nil {

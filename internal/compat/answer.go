@@ -3,7 +3,6 @@ package compat
 import (
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +17,13 @@ type answer struct {
 	r       *http.Request
 	sent    submitted
 	round   regie.ID // that answers
-	number  int      // of that round in its session; of Responses alone
 	created int64
+	format  format
 
-	out   *eventStream
+	said  strings.Builder // all of the text
+	out   *eventStream    // nil: the answer is given whole
 	begun bool            // something of the answer was sent
 	open  bool            // the text of the answer is
-	said  strings.Builder // that text
 }
 
 // format writes an answer in one API's form: whole, or as the events of a stream, of which begin
@@ -65,56 +64,50 @@ func (s *server) serveAgent(api string, parse func([]byte) (*agentRequest, error
 		a := &answer{
 			agentRequest: request, server: s, r: r, sent: sent, round: sent.RoundID, created: time.Now().Unix(),
 		}
-		f := write(a)
-		hear := listener{text: func(string) {}, begun: func(round regie.ID) (err error) {
-			a.round = round
-			if api == APIResponses {
-				a.number, err = s.roundNumber(r.Context(), round)
-			}
-			return err
-		}}
-		if !a.stream {
-			result, err := s.follow(r.Context(), &sent, hear)
-			if err != nil {
-				s.fail(w, r, err)
-				return
-			}
-			writeJSON(w, f.whole(&result))
-			return
+		a.format = write(a)
+		if a.stream {
+			a.out = newEventStream(w, s.KeepAlive, api)
+			defer a.out.close()
 		}
-		a.streamed(w, api, f, hear)
+		result, err := a.follow(r.Context())
+		a.finish(w, &result, err)
 	}
 }
 
-// streamed follows the round and sends it as events.
-func (a *answer) streamed(w http.ResponseWriter, api string, f format, hear listener) {
-	a.out = newEventStream(w, a.server.KeepAlive, api)
-	defer a.out.close()
-	begin := func() {
-		if !a.begun {
-			a.begun = true
-			f.begin()
-		}
+// begin sends the beginning of a stream, once.
+func (a *answer) begin() {
+	if !a.begun {
+		a.begun = true
+		a.format.begin()
 	}
-	hear.text = func(piece string) {
-		begin()
-		a.said.WriteString(piece)
-		f.text(piece)
+}
+
+// say adds a piece to the text.
+func (a *answer) say(piece string) {
+	a.said.WriteString(piece)
+	if a.out != nil {
+		a.begin()
+		a.format.text(piece)
 		a.open = true
 	}
-	result, err := a.server.follow(a.r.Context(), &a.sent, hear)
+}
+
+// finish gives the whole answer, or ends its stream.
+func (a *answer) finish(w http.ResponseWriter, result *outcome, err error) {
 	switch {
-	case err == nil:
-		if !a.open && len(result.calls) == 0 { // an answer that says nothing has a text all the same
-			hear.text("")
-		}
-		begin()
-		f.end(&result)
-	case !a.out.started():
+	case err != nil && (a.out == nil || !a.out.started()):
 		a.server.fail(w, a.r, err)
-	default:
+	case err != nil:
 		why := a.server.wireErrorOf(a.r, err)
-		f.fail(&why)
+		a.format.fail(&why)
+	case a.out == nil:
+		writeJSON(w, a.format.whole(result))
+	default:
+		if !a.open && len(result.calls) == 0 { // an answer that says nothing has a text all the same
+			a.say("")
+		}
+		a.begin()
+		a.format.end(result)
 	}
 }
 
@@ -127,7 +120,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request, api string,
 	if err != nil {
 		return nil, false, err
 	}
-	if h, wrong := readHead(data); s.proxies(h.name) {
+	if h, wrong := readHead(data, s.proxies); s.proxies(h.model) {
 		s.proxy(w, r, api, &h, wrong, data)
 		return nil, true, nil
 	}
@@ -143,8 +136,8 @@ func setHeaders(w http.ResponseWriter, a *agentRequest, sent *submitted) {
 	if sent.keyed && sent.Duplicate {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	if ignored := slices.Concat(a.ignored, sent.ignored); len(ignored) > 0 {
-		w.Header().Set(headerIgnored, strings.Join(ignored, ", "))
+	if len(a.ignored) > 0 {
+		w.Header().Set(headerIgnored, strings.Join(a.ignored, ", "))
 	}
 }
 

@@ -16,7 +16,7 @@ type chatRequest struct {
 	Model             string            `json:"model"`
 	Messages          []chatMessage     `json:"messages"`
 	Stream            bool              `json:"stream"`
-	StreamOptions     *streamOptions    `json:"stream_options"`
+	StreamOptions     streamOptions     `json:"stream_options"`
 	Tools             []chatTool        `json:"tools"`
 	ToolChoice        jsontext.Value    `json:"tool_choice"`
 	ParallelToolCalls *bool             `json:"parallel_tool_calls"`
@@ -70,13 +70,12 @@ func parseChat(data []byte) (*agentRequest, error) {
 	}
 	out := &agentRequest{
 		model: in.Model, stream: in.Stream, metadata: in.Metadata, effort: in.ReasoningEffort, raw: data,
-		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
+		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls, streamUsage: in.StreamOptions.IncludeUsage,
 	}
 	var err error
 	if out.ignored, err = ignoredKeys(in.Rest, ""); err != nil {
 		return nil, err
 	}
-	out.streamUsage = in.StreamOptions != nil && in.StreamOptions.IncludeUsage
 	for i := range in.Messages {
 		m, err := in.Messages[i].read(index("messages", i))
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 // maxMessages bounds how many messages a request has.
 const maxMessages = 4096
 
-// maxIgnored bounds how many messages or tools a header names as ignored.
+// maxIgnored bounds how many parameters or tools a header names as ignored.
 const maxIgnored = 16
 
 // agentRequest is a request to an agent, whichever of the formats it came in.
@@ -25,17 +25,14 @@ type agentRequest struct {
 	stream   bool
 	metadata map[string]string
 	ignored  []string
-	// session is the one that the request names, number that of the round whose answer it goes on
-	// from; zero: any.
-	session, round regie.ID // the round is the one that the session is to end with
-	number         int
+	// session is the one that the request names, round the one whose answer it goes on from; zero:
+	// any.
+	session, round regie.ID
 	// previous is the answer that a request of Responses goes on from; empty: none.
 	previous string
 	raw      []byte
 
-	streamUsage  bool   // of Chat Completions: the stream ends with what was used
-	instructions string // of Responses, which repeats them
-	withoutTools bool   // of Responses: the client has forbidden its own
+	streamUsage bool // of Chat Completions: the stream ends with what was used
 }
 
 // message is a message of a request.
@@ -93,7 +90,7 @@ func afterLastReply(messages []message) []message {
 func answeredSession(messages []message) (session regie.ID, ok bool) {
 	for _, m := range afterLastReply(messages) {
 		for _, result := range m.results {
-			of, _, ours := parseCallID(result.id)
+			of, _, ours := unpackID(callPrefix, result.id)
 			if !ours || ok && of != session {
 				return regie.ID{}, false
 			}
@@ -110,39 +107,34 @@ func notLast(m *message) error {
 
 // addition returns what a request adds to a session: the results of its calls, and what the user
 // says behind the last reply. What stands before is there already. Where a session is only named,
-// its client may send anything before its last message, which alone is taken (decision 35): ignored
-// names the others.
-func (a *agentRequest) addition() (text string, results []regie.ClientResult, ignored []string, err error) {
+// its client may send anything before its last message, which alone is taken (decision 35).
+func (a *agentRequest) addition() (text string, results []regie.ClientResult, err error) {
 	last := afterLastReply(a.messages)
 	if len(last) == 0 {
-		return "", nil, nil, refused("messages",
+		return "", nil, refused("messages",
 			"the last message is the assistant's: send one of the user, or the results of its calls")
 	}
 	if final := &last[len(last)-1]; final.Role != regie.ImportedUser && final.Role != roleTool {
-		return "", nil, nil, notLast(final)
+		return "", nil, notLast(final)
 	}
 	for _, m := range last {
 		for _, result := range m.results {
-			of, call, ours := parseCallID(result.id)
+			of, call, ours := unpackID(callPrefix, result.id)
 			if !ours || of != a.session {
-				return "", nil, nil, refused(result.param, "no call %s of the session %s waits for a result",
+				return "", nil, refused(result.param, "no call %s of the session %s waits for a result",
 					truncate(result.id), a.session)
 			}
 			results = append(results, regie.ClientResult{CallID: call, Content: result.content})
 		}
 	}
 	var texts []string
-	all := len(results) > 0 || a.number > 0 || a.previous != ""
+	all := len(results) > 0 || a.previous != ""
 	for i, m := range last {
-		switch {
-		case m.Role == roleTool:
-		case m.Role == regie.ImportedUser && (all || i == len(last)-1):
+		if m.Role == regie.ImportedUser && (all || i == len(last)-1) {
 			texts = append(texts, m.Text)
-		case !slices.Contains(a.ignored, m.param) && len(ignored) < maxIgnored:
-			ignored = append(ignored, m.param)
 		}
 	}
-	return strings.Join(texts, "\n\n"), results, ignored, nil
+	return strings.Join(texts, "\n\n"), results, nil
 }
 
 // importHistory makes a history of a request's messages, and the text that the round begins with.

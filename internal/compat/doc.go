@@ -5,5 +5,5 @@
 //
 // The package stores nothing and decides nothing of rounds: what it is told comes from the
 // session's log, so a client that asks again is answered from there. A request is served on its own
-// goroutine; one more, which ends before the handler returns, keeps a silent stream alive.
+// goroutine; a timer, which is stopped before the handler returns, keeps a silent stream alive.
 package compat

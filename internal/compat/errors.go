@@ -2,14 +2,12 @@ package compat
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/provider"
 )
@@ -53,10 +51,6 @@ func begun(sent *submitted, err error) error {
 	return p
 }
 
-// ended reports whether a request ends because its caller's token has: its client is still there
-// to be told.
-func ended(r *http.Request) bool { return errors.Is(context.Cause(r.Context()), access.ErrEnded) }
-
 // wireError is an error in the words of the APIs.
 type wireError struct {
 	message, code, param string
@@ -64,12 +58,8 @@ type wireError struct {
 	status               int
 }
 
-// wireErrorOf makes an error of an API's words. Where a token has ended, all that fails does so for
-// that.
+// wireErrorOf makes an error of an API's words.
 func (s *server) wireErrorOf(r *http.Request, err error) wireError {
-	if ended(r) {
-		err = access.ErrEnded
-	}
 	p := problemOf(err)
 	code := provider.CodeOf(p.err)
 	out := wireError{
@@ -77,7 +67,7 @@ func (s *server) wireErrorOf(r *http.Request, err error) wireError {
 		of: code, status: cmp.Or(p.status, httpread.Status(code)),
 	}
 	if s.Translate != nil {
-		out.message = s.Translate(language(r), p.err)
+		out.message = s.Translate(r.Header.Get("Accept-Language"), p.err)
 	}
 	return out
 }
@@ -167,18 +157,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		out, status = why.anthropic(), why.status
 	}
 	code := provider.CodeOf(err)
-	retry := !problemOf(err).begun && !ended(r) &&
+	retry := !problemOf(err).begun &&
 		(isTemporary(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse)
 	w.Header().Set("X-Should-Retry", strconv.FormatBool(retry))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	writeJSON(w, out)
-}
-
-// language returns the first language that a request asks for.
-func language(r *http.Request) string {
-	tag, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ",")
-	tag, _, _ = strings.Cut(tag, ";")
-	tag, _, _ = strings.Cut(strings.TrimSpace(tag), "-")
-	return strings.ToLower(tag)
 }

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -9,17 +10,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
-)
-
-// OnApproval says what becomes of a call that needs an approval while a client waits (decision 35).
-type OnApproval string
-
-// The policies: the model is told that it may not, or the round waits and the answer names the
-// approval.
-const (
-	Deny OnApproval = "deny"
-	Park OnApproval = "park"
 )
 
 // HeaderSession names the session that a request continues, and in the answer the one that it was
@@ -35,8 +27,10 @@ type Config struct {
 	Service *control.Service
 	// Workspace is where sessions of clients live.
 	Workspace func(ctx context.Context) (regie.Workspace, error)
-	// OnApproval is what holds for tokens that say nothing; Deny where it is empty.
-	OnApproval OnApproval
+	// OnApproval says what becomes of a call that needs an approval (decision 35), for tokens that
+	// say nothing of it: the model is told that it may not, or the round waits and the answer names
+	// the approval. Empty: DenyAndGoOn.
+	OnApproval approval.OnApproval
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string
 	// Proxy passes requests for provider/model on; nil knows no such model.
@@ -49,74 +43,30 @@ type server struct{ Config }
 
 // policy returns what the caller's token says of approvals, or the server's own setting where it
 // says nothing (decision 35).
-func (s *server) policy(ctx context.Context) OnApproval {
+func (s *server) policy(ctx context.Context) approval.OnApproval {
 	if caller := access.From(ctx); caller != nil && caller.Token.OnApproval != "" {
-		return OnApproval(caller.Token.OnApproval)
+		return approval.OnApproval(caller.Token.OnApproval)
 	}
-	return s.OnApproval
+	return cmp.Or(s.OnApproval, approval.DenyAndGoOn)
 }
 
 // Handler serves the endpoint below /v1/.
 func Handler(c Config) http.Handler {
-	if c.OnApproval == "" {
-		c.OnApproval = Deny
-	}
-	if c.KeepAlive == 0 {
-		c.KeepAlive = 10 * time.Second
-	}
+	c.KeepAlive = cmp.Or(c.KeepAlive, 10*time.Second)
 	s := &server{c}
 	mux := http.NewServeMux()
-	for _, at := range s.routes() {
-		mux.HandleFunc(at.Method+" "+at.Path, at.serve)
-	}
+	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("GET /v1/models/{id...}", s.model)
+	mux.HandleFunc("POST /v1/chat/completions", s.serveAgent(APIChat, parseChat, newChatAnswer))
+	mux.HandleFunc("POST /v1/responses", s.serveAgent(APIResponses, parseResponses, newResponsesAnswer))
+	mux.HandleFunc("GET /v1/responses/{id}", s.response)
+	mux.HandleFunc("DELETE /v1/responses/{id}", s.removeResponse)
+	mux.HandleFunc("POST /v1/messages", s.serveAgent(APIMessages, parseMessages, newMessagesAnswer))
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})
 	return mux
-}
-
-// Route is an address of the endpoint, with what is to be said of it.
-type Route struct {
-	Method, Path, Summary string
-
-	serve http.HandlerFunc
-}
-
-// Routes are what a Handler serves.
-func Routes() []Route { return (&server{}).routes() }
-
-func (s *server) routes() []Route {
-	return []Route{
-		{
-			http.MethodGet, "/v1/models",
-			"The agents, and models of providers as provider/model; in Anthropic's form with the header anthropic-version",
-			s.models,
-		},
-		{http.MethodGet, "/v1/models/{id...}", "One of them", s.model},
-		{
-			http.MethodPost, "/v1/chat/completions",
-			"OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider",
-			s.serveAgent(APIChat, parseChat, newChatAnswer),
-		},
-		{
-			http.MethodPost, "/v1/responses",
-			"OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider",
-			s.serveAgent(APIResponses, parseResponses, newResponsesAnswer),
-		},
-		{
-			http.MethodGet, "/v1/responses/{id}", "A response that was made", s.response,
-		},
-		{http.MethodDelete, "/v1/responses/{id}", "Remove the session of a response", s.removeResponse},
-		{
-			http.MethodPost, "/v1/messages",
-			"Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider",
-			s.serveAgent(APIMessages, parseMessages, newMessagesAnswer),
-		},
-		{
-			http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent",
-			s.countTokens,
-		},
-	}
 }
 
 // Refuse answers a request that does not come as far as the Handler, in the form that its client

@@ -74,9 +74,6 @@ func parseMessages(data []byte) (*agentRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Metadata["user_id"] != "" {
-		out.ignored = append(out.ignored, "metadata.user_id")
-	}
 	if out.messages, err = in.messages(); err != nil {
 		return nil, err
 	}

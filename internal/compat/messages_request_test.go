@@ -73,7 +73,7 @@ func TestReadMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(a.ignored, " ") != "max_tokens thinking top_k metadata.user_id" || len(a.tools) != 2 || string(a.tools[0].Parameters) != `{"type":"object"}` || !a.oneCall ||
+	if strings.Join(a.ignored, " ") != "max_tokens thinking top_k" || len(a.tools) != 2 || string(a.tools[0].Parameters) != `{"type":"object"}` || !a.oneCall ||
 		a.effort != "low" || !a.stream || a.metadata["session_id"] != "s" {
 		t.Errorf("%+v", a)
 	}

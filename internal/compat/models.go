@@ -91,8 +91,6 @@ func (s *server) model(w http.ResponseWriter, r *http.Request) {
 func anthropicModel(m model) map[string]any {
 	return map[string]any{
 		"type": "model", "id": m.ID, "display_name": m.ID, "created_at": "1970-01-01T00:00:00Z",
-		"lifecycle": "active", "deprecated_at": nil,
-		"capabilities": nil, "line": nil, "max_input_tokens": nil, "max_tokens": nil,
 	}
 }
 

@@ -11,43 +11,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// unsupported says why parameters are refused that would have another effect than their clients
-// mean.
-var unsupported = map[string]regie.Sentence{
-	"n":                  regie.Say("an agent gives one answer: leave n out"),
-	"logprobs":           noLogprobs,
-	"top_logprobs":       noLogprobs,
-	"logit_bias":         regie.Say("an agent takes no logit_bias"),
-	"audio":              textAlone,
-	"modalities":         textAlone,
-	"stop":               noStops,
-	"stop_sequences":     noStops,
-	"functions":          asTools,
-	"function_call":      asTools,
-	"web_search_options": ownTools,
-	"container":          ownTools,
-	"mcp_servers":        ownTools,
-	"format":             noFormat,
-	"output_format":      noFormat,
-	"response_format":    noFormat,
-	"conversation":       regie.Say("a session is continued with previous_response_id, or with metadata.session_id"),
-	"background": regie.Say(
-		"a response is not made in the background here: a client that goes away does not stop it, and GET /v1/responses/{id} has it"),
-	"prompt":         regie.Say("there are no stored prompts here"),
-	"inference_geo":  regie.Say("where an agent's model runs is decided by its own settings"),
-	"moderation":     regie.Say("an agent's answers are not moderated here"),
-	"compaction":     regie.Say("a session is summarised by itself: its summary cannot be asked for"),
-	"billing_policy": regie.Say("who pays is decided by the settings of the agent's provider"),
+// unsupported are the parameters that are refused: they would have another effect than their
+// clients mean.
+var unsupported = []string{
+	"n", "logprobs", "top_logprobs", "logit_bias", "audio", "modalities", "stop", "stop_sequences", "functions",
+	"function_call", "web_search_options", "container", "mcp_servers", "format", "output_format",
+	"response_format", "conversation", "background", "prompt", "inference_geo",
 }
-
-var (
-	noLogprobs = regie.Say("an agent gives no log probabilities")
-	textAlone  = regie.Say("an agent answers in text alone")
-	noStops    = regie.Say("an agent takes no stop sequences")
-	asTools    = regie.Say("functions are given as tools here")
-	ownTools   = regie.Say("an agent has its own tools")
-	noFormat   = regie.Say("an agent answers in text: a format cannot be promised here")
-)
 
 // keys are those of a request that nothing reads.
 type keys = map[string]jsontext.Value
@@ -60,9 +30,9 @@ func ignoredKeys(rest keys, within string) (out []string, err error) {
 		if rest[name].Kind() == 'n' {
 			continue
 		}
-		why, known := unsupported[name]
+		known := slices.Contains(unsupported, name)
 		if known && !saysNothing(name, rest[name]) {
-			return nil, &problem{param: within + name, err: regie.ErrorOf(regie.CodeBadRequest, why)}
+			return nil, refused(within+name, "an agent cannot do what %s asks for: leave it out", within+name)
 		}
 		if !known && len(out) < maxIgnored {
 			out = append(out, truncate(within+name))

@@ -3,12 +3,14 @@ package compat
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -39,21 +41,19 @@ type Proxy interface {
 	Upstream(provider, api string) (Upstream, error)
 	// Reserve has what a call may cost reserved, before it is made, where a cap holds (decision
 	// 29): of a prompt of a size in bytes, and of so many answers of so many tokens at most, 0 for
-	// any. It returns the longest one that may be asked for, 0 where it may be as long as the
-	// request has it, and CodePriceUnknown or CodeOverBudget where the call may not be made.
-	Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (longest int, err error)
-	// Begin notes that a call is about to be made. It does not wait.
-	Begin(call store.Proxied)
+	// any. The caps are those of the workspace at root. It returns the longest one that may be
+	// asked for, 0 where it may be as long as the request has it, and CodePriceUnknown or
+	// CodeOverBudget where the call may not be made.
+	Reserve(ctx context.Context, call *store.Proxied, root string, size, answers, most int) (longest int, err error)
 	// Done logs what became of a call. It does not wait.
 	Done(call store.Proxied)
-	// Ask returns the answer to a request that the response cache holds, or has send ask, where
-	// what the request says may be answered so; fresh is false of one that was not asked for here.
-	// Of what send brings it says whether that may be given to others.
+	// Caches reports whether a request with this temperature, nil for none, may be answered from
+	// the response cache.
+	Caches(temperature *float64) bool
+	// Ask returns the answer that the response cache holds for a request, or calls send and keeps
+	// its answer if that is whole. fresh is false for an answer that was not asked for here.
 	Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
 		send func() (answer []byte, whole bool, err error)) (answer []byte, fresh bool, err error)
-	// Caches reports whether a request with this temperature, nil for none, may be answered from
-	// the cache.
-	Caches(temperature *float64) bool
 }
 
 // Upstream is a provider's server.
@@ -91,14 +91,16 @@ type passing struct {
 	api  string
 	// added says that it asks for usage that its client did not ask for: that is not passed back.
 	added bool
-	usage usage // what was said of it so far
+	// firstUsage and lastUsage are the events of a stream that say what was used: Messages names
+	// the input in the first one alone.
+	firstUsage, lastUsage []byte
 	// pieces counts the pieces of a streamed answer: about one for each token.
 	pieces int64
 }
 
 // proxy passes a request on; wrong is what its head cannot be.
 func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *head, wrong error, data []byte) {
-	name, rest, _ := strings.Cut(h.name, "/")
+	name, rest, _ := strings.Cut(h.model, "/")
 	if wrong != nil {
 		s.fail(w, r, wrong)
 		return
@@ -123,17 +125,12 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 			Model: rest, StartedAt: time.Now(),
 		},
 	}
-	p.ask(data)
-}
-
-// ask has the provider answer, or what it answered before.
-func (p *passing) ask(data []byte) {
-	if p.api != APICount && !p.head.stream && p.Proxy.Caches(p.head.temperature) {
-		p.fromCache(data)
+	if api != APICount && !h.stream && s.Proxy.Caches(h.temperature) {
+		p.answerFromCache(place.Root, len(data))
 		return
 	}
-	if err := p.reserve(data); err != nil {
-		p.fail(p.w, p.r, err)
+	if err := p.reserve(place.Root, len(data)); err != nil {
+		s.fail(w, r, err)
 		return
 	}
 	defer p.done()
@@ -148,21 +145,29 @@ func (p *passing) ask(data []byte) {
 
 // reserve writes the request as it goes out, once the money for it is there. To count costs
 // nothing.
-func (p *passing) reserve(data []byte) error {
+func (p *passing) reserve(root string, size int) error {
 	if p.api == APICount {
 		p.call.Money.Known = true
-		p.body, _ = p.head.rewritten(data, p.call.Model, "", 0, false)
-		return nil
+	} else {
+		longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, root, size, p.head.answers, p.head.most)
+		if err != nil {
+			return err
+		}
+		if longest > 0 {
+			p.head.set(cmp.Or(p.head.bounded, p.up.MaxTokens), strconv.AppendInt(nil, int64(longest), 10))
+		}
 	}
-	longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, len(data), p.head.answers, p.head.most)
-	if err == nil {
-		p.body, p.added = p.head.rewritten(data, p.call.Model, p.up.MaxTokens, longest, p.api == APIChat)
+	if p.api == APIChat && p.head.stream && !p.head.wantsUsage {
+		p.added = true
+		p.head.set("stream_options", jsontext.Value(`{"include_usage":true}`))
 	}
+	model, err := jsontext.AppendQuote(nil, p.call.Model)
+	p.head.set("model", model)
+	p.body = p.head.encode(size)
 	return err
 }
 
 func (p *passing) send() (*http.Response, error) {
-	p.Proxy.Begin(p.call)
 	request, err := http.NewRequestWithContext(p.r.Context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
@@ -195,6 +200,9 @@ func (p *passing) header() http.Header {
 // done logs the call. One that was cut is booked at what was sent and received (decision 72): the
 // provider's count as far as it came, else an estimate.
 func (p *passing) done() {
+	if p.firstUsage != nil {
+		p.takeUsage(p.firstUsage, p.lastUsage)
+	}
 	if p.call.Code != "" && !p.call.Money.Known {
 		used := &p.call.Usage
 		if used.Input == 0 {
@@ -212,14 +220,13 @@ func (p *passing) failed(err error) {
 	if code := regie.CodeOf(err); code != regie.CodeInternal {
 		p.call.Code = code
 	}
-	if p.r.Context().Err() != nil { // nobody waited for it any more
-		p.call.Code = regie.CodeStopRequested
-	}
 	if neverSent(err) {
 		p.call.Money.Known = true
 	}
-	// the client has gone; a server that stops has its own cause
-	if errors.Is(context.Cause(p.r.Context()), context.Canceled) {
+	// nobody waits for it any more: the client has gone, or its token, or the server stops
+	if cause := context.Cause(p.r.Context()); cause != nil {
+		p.call.Code = regie.CodeStopRequested
+		p.fail(p.w, p.r, &problem{begun: true, err: cause})
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
@@ -254,7 +261,7 @@ func (p *passing) pass(response *http.Response) {
 		return
 	}
 	if response.StatusCode == http.StatusOK {
-		p.used(data)
+		p.takeUsage(data)
 	} else {
 		p.refusedBy(response.StatusCode)
 		data = p.up.Hide(data)
@@ -282,8 +289,14 @@ func (p *passing) refusedBy(status int) {
 	}
 }
 
-// passStream gives a stream to the client, line by line, and reads from it what the call used. One
-// that is cut is cut for the client too: nothing else tells it from one that is whole.
+// usageObject finds what was used in an answer, and noChoices an event that says nothing else.
+var (
+	usageObject = regexp.MustCompile(`"usage"\s*:\s*\{`)
+	noChoices   = regexp.MustCompile(`"choices"\s*:\s*\[\s*\]`)
+)
+
+// passStream gives a stream to the client, line by line, and keeps what says how much the call
+// used. One that is cut is cut for the client too: nothing else tells it from one that is whole.
 func (p *passing) passStream(body io.Reader) {
 	p.w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(p.w)
@@ -296,20 +309,21 @@ func (p *passing) passStream(body io.Reader) {
 			_, _ = p.w.Write(line)
 			line, err = lines.ReadSlice('\n')
 		}
-		data, is := bytes.CutPrefix(line, []byte("data:"))
-		if is {
+		if data, is := bytes.CutPrefix(line, []byte("data:")); is {
 			p.pieces++
+			if usageObject.Match(data) {
+				p.keepUsage(data)
+				skip = p.added && noChoices.Match(data)
+			}
 		}
-		switch {
-		case skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out
-			skip = false
-		case is && bytes.Contains(data, []byte(`"usage"`)) && p.used(data) && p.added:
-			skip = true
-		default:
+		if !skip {
 			if _, gone := p.w.Write(line); gone != nil {
 				p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
 				return
 			}
+		}
+		if len(bytes.TrimSpace(line)) == 0 { // the end of the event
+			skip = false
 		}
 		if err != nil {
 			_ = flush.Flush()
@@ -322,6 +336,15 @@ func (p *passing) passStream(body io.Reader) {
 	}
 }
 
+// keepUsage keeps the first event that says what was used, and the last one.
+func (p *passing) keepUsage(data []byte) {
+	if p.firstUsage == nil {
+		p.firstUsage = bytes.Clone(data)
+		return
+	}
+	p.lastUsage = append(p.lastUsage[:0], data...)
+}
+
 // endOf notes how a stream ended, and has its client see it.
 func (p *passing) endOf(err error) {
 	if errors.Is(err, io.EOF) {
@@ -330,11 +353,6 @@ func (p *passing) endOf(err error) {
 	p.call.Code = regie.CodeTruncatedStream
 	if p.r.Context().Err() != nil { // nobody waited for more of it
 		p.call.Code = regie.CodeStopRequested
-	}
-	if ended(p.r) {
-		why := p.wireErrorOf(p.r, err)
-		_, _ = p.w.Write(append([]byte("\n\n"), why.event(p.api)...)) // the client has gone
-		return
 	}
 	// the end of the answer can be written no more
 	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0))
@@ -357,28 +375,26 @@ type usage struct {
 	CacheRead     int64 `json:"cache_read_input_tokens"`
 }
 
-// used takes what a call used from an answer, or from an event of a stream: a later one says anew
-// what it names, and Messages names the input at the beginning alone. It reports whether the answer
-// is there for its usage, and says nothing.
-func (p *passing) used(data []byte) (alone bool) {
-	var said struct {
-		Usage    jsontext.Value                 `json:"usage"`
-		Response struct{ Usage jsontext.Value } `json:"response"`
-		Message  struct{ Usage jsontext.Value } `json:"message"`
-		Choices  []struct{}                     `json:"choices"`
-	}
-	if json.Unmarshal(data, &said) != nil {
-		return false
-	}
-	u := &p.usage
-	for _, value := range []jsontext.Value{said.Usage, said.Response.Usage, said.Message.Usage} {
-		_ = json.Unmarshal(value, u) // what is no usage says none
+// takeUsage takes what a call used from answers: a later one says anew what it names.
+func (p *passing) takeUsage(answers ...[]byte) {
+	var u usage
+	for _, data := range answers {
+		var said struct {
+			Usage    jsontext.Value                 `json:"usage"`
+			Response struct{ Usage jsontext.Value } `json:"response"`
+			Message  struct{ Usage jsontext.Value } `json:"message"`
+		}
+		if json.Unmarshal(data, &said) != nil {
+			continue
+		}
+		for _, value := range []jsontext.Value{said.Usage, said.Response.Usage, said.Message.Usage} {
+			_ = json.Unmarshal(value, &u) // what is no usage says none
+		}
 	}
 	p.call.Usage = regie.Usage{
 		Input: u.Prompt + u.Input + u.CacheCreation + u.CacheRead, Output: u.Answer + u.Output,
 		CacheCreation: u.CacheCreation, CacheRead: u.Details.Cached + u.InputDetails.Cached + u.CacheRead,
 	}
-	return said.Choices != nil && len(said.Choices) == 0
 }
 
 // neverSent reports whether a request certainly did not reach its provider, or was sent on by it

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/regie-run/regie"
 )
 
@@ -20,12 +22,12 @@ type refusal struct {
 // Error implements error.
 func (r refusal) Error() string { return "the provider answered " + http.StatusText(r.status) }
 
-// fromCache answers from the response cache, or asks, once for all who ask the same. Streams are
-// not kept.
-func (p *passing) fromCache(data []byte) {
+// answerFromCache answers from the response cache, or asks the provider once for all who ask the
+// same. Streams are not kept.
+func (p *passing) answerFromCache(root string, size int) {
 	asked := false
-	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(data), func() ([]byte, bool, error) {
-		if err := p.reserve(data); err != nil {
+	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(size), func() ([]byte, bool, error) {
+		if err := p.reserve(root, size); err != nil {
 			return nil, false, err
 		}
 		asked = true
@@ -54,15 +56,18 @@ func (p *passing) fromCache(data []byte) {
 	p.done()
 }
 
-// cacheKey is what an answer may be given again for: the API, what headers say of how the request
-// is meant, and the request without what has no part in its answer.
-func (p *passing) cacheKey(data []byte) regie.Hash {
+// cacheKey hashes what decides an answer: the API, the headers that are passed on, and the request
+// in canonical form.
+func (p *passing) cacheKey(size int) regie.Hash {
 	words := []string{p.api}
 	for _, name := range p.up.Passes {
 		words = append(words, strings.Join(p.r.Header.Values(name), ","))
 	}
-	words = append(words, p.head.cacheKey(data, p.call.Model).String())
-	return regie.HashOf([]byte(strings.Join(words, "\x00")))
+	request := jsontext.Value(p.head.encode(size))
+	if request.Canonicalize() != nil {
+		return regie.HashOf(p.call.ID[:]) // a key of its own
+	}
+	return regie.HashOf([]byte(strings.Join(words, "\x00") + string(request)))
 }
 
 // askWhole asks the provider for a whole answer.
@@ -80,7 +85,7 @@ func (p *passing) askWhole() ([]byte, error) {
 		p.refusedBy(response.StatusCode)
 		return nil, refusal{response.StatusCode, response.Header, p.up.Hide(said)}
 	}
-	p.used(said)
+	p.takeUsage(said)
 	return said, nil
 }
 

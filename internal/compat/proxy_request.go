@@ -7,145 +7,122 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/regie-run/regie"
 )
 
-// head is what is looked at of a request that is passed on: where it says it, so that all else goes
-// through byte for byte.
+// head is a request that is passed on: its members, of which the values go through byte for byte,
+// and what is looked at of them.
 type head struct {
-	name                  string // of the model
-	model, options, bound span   // of the values
-	end                   int    // of the last value of the object
-	stream                bool
-	wantsUsage            bool
-	answers, most         int
-	temperature           *float64
-	bounded               []byte // the parameter that bounds the answer
+	members       []member
+	model         string
+	stream        bool
+	wantsUsage    bool
+	answers, most int
+	bounded       string // the parameter that bounds the answer; empty: none
+	temperature   *float64
 }
 
-type span struct{ from, to int }
+type member struct {
+	name  string
+	value jsontext.Value
+}
 
-// readHead reads a strict JSON object, each key of which stands once. Where a parameter cannot be
-// as it is, all else of the head is read all the same.
-func readHead(data []byte) (h head, wrong error) {
+// readHead reads a strict JSON object, each key of which stands once, and no further than a model
+// that is not passed on. Where a parameter cannot be as it is, it reads all else all the same.
+func readHead(data []byte, passes func(model string) bool) (h head, wrong error) {
 	h.answers = 1
 	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // which is read where it lies, and not copied
-	whole, err := d.ReadValue()
-	if err != nil {
+	if first, err := d.ReadToken(); err != nil || first.Kind() != '{' {
 		return h, decodeError(err)
 	}
-	if whole.Kind() != '{' || len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
-		return h, refused("", "the request is not a JSON object")
-	}
-	d.Reset(bytes.NewBuffer(data))
-	_, _ = d.ReadToken() // all of it has been read once
 	for d.PeekKind() == '"' {
-		name, _ := d.ReadToken()
+		name, err := d.ReadToken()
+		if err != nil {
+			return h, decodeError(err)
+		}
 		key := name.String() // before the decoder reads on
-		value, _ := d.ReadValue()
-		h.end = int(d.InputOffset())
-		wrong = cmp.Or(wrong, h.take(key, value, span{h.end - len(value), h.end}))
+		value, err := d.ReadValue()
+		if err != nil {
+			return h, decodeError(err)
+		}
+		end := int(d.InputOffset())
+		h.members = append(h.members, member{key, data[end-len(value) : end]})
+		wrong = cmp.Or(wrong, h.take(key, value))
+		if key == "model" && !passes(h.model) {
+			return h, wrong
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return h, decodeError(err)
+	}
+	if len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
+		return h, decodeError(nil)
 	}
 	return h, wrong
 }
 
 // take looks at one parameter.
-func (h *head) take(key string, value jsontext.Value, at span) error {
-	number := func() (int, error) {
-		n, err := strconv.Atoi(string(value))
-		if value.Kind() != 'n' && (err != nil || n < 1 || n > 1<<30) {
-			return 0, refused(key, "%s is no number that can be asked for", truncate(string(value)))
-		}
-		return n, nil
-	}
-	var err error
+func (h *head) take(key string, value jsontext.Value) (err error) {
 	switch key {
 	case "model":
-		h.model = at
 		if value.Kind() == '"' {
-			name, err := jsontext.AppendUnquote(nil, value)
-			if err != nil {
-				return refused(key, "the model's name cannot be read")
-			}
-			h.name = string(name)
+			err = decode(value, &h.model)
 		}
 	case "stream":
 		h.stream = value.Kind() == 't'
 	case "stream_options":
-		h.options = at
 		var options streamOptions
-		if err := decode(value, &options); err != nil {
+		if decode(value, &options) != nil {
 			return refused(key, "stream_options is an object")
 		}
 		h.wantsUsage = options.IncludeUsage
 	case "n":
-		if h.answers, err = number(); err == nil && h.answers == 0 {
-			h.answers = 1
-		}
+		h.answers, err = countOf(key, value)
+		h.answers = max(1, h.answers)
 	case "max_tokens", "max_completion_tokens", "max_output_tokens":
-		if h.most, err = number(); err == nil && h.most > 0 {
-			if h.bounded != nil {
-				return refused(key, "the answer is bounded twice")
-			}
-			h.bounded, h.bound = []byte(key), at
+		most, err := countOf(key, value)
+		if err != nil || most == 0 {
+			return err
 		}
+		if h.bounded != "" {
+			return refused(key, "the answer is bounded twice")
+		}
+		h.bounded, h.most = key, most
 	case "temperature":
-		if value.Kind() == '0' {
-			if t, err := strconv.ParseFloat(string(value), 64); err == nil {
-				h.temperature = &t
-			}
+		if t, failed := strconv.ParseFloat(string(value), 64); failed == nil {
+			h.temperature = &t
 		}
 	}
 	return err
 }
 
-// rewritten is the request as its provider gets it: the model's own name, the bound of the answer
-// where a budget sets one, and the wish for usage in a stream. added says that the client had not
-// asked for that.
-func (h *head) rewritten(data []byte, model, bound string, longest int, chat bool) (out []byte, added bool) {
-	type change struct {
-		span
-		text []byte
+// countOf reads a number from 1 on; 0 where it is null.
+func countOf(key string, value jsontext.Value) (int, error) {
+	n, err := strconv.Atoi(string(value))
+	if value.Kind() != 'n' && (err != nil || n < 1 || n > 1<<30) {
+		return 0, refused(key, "%s is no number that can be asked for", truncate(string(value)))
 	}
-	quoted, err := jsontext.AppendQuote(nil, model)
-	if err != nil {
-		quoted = []byte(`""`)
-	}
-	changes := []change{{h.model, quoted}}
-	var more []byte
-	if longest > 0 {
-		if h.bounded != nil {
-			changes = append(changes, change{h.bound, strconv.AppendInt(nil, int64(longest), 10)})
-		} else {
-			more = strconv.AppendInt(append(more, `,"`+bound+`":`...), int64(longest), 10)
-		}
-	}
-	if chat && h.stream && !h.wantsUsage {
-		added = true
-		if h.options.to > 0 {
-			changes = append(changes, change{h.options, []byte(`{"include_usage":true}`)})
-		} else {
-			more = append(more, `,"stream_options":{"include_usage":true}`...)
-		}
-	}
-	changes = append(changes, change{span{h.end, h.end}, more})
-	slices.SortFunc(changes, func(a, b change) int { return a.from - b.from })
-	out = make([]byte, 0, len(data)+len(quoted)+len(more)+64)
-	at := 0
-	for _, c := range changes {
-		out = append(append(out, data[at:c.from]...), c.text...)
-		at = c.to
-	}
-	return append(out, data[at:]...), added
+	return n, nil
 }
 
-// cacheKey is a request without what has no part in its answer.
-func (h *head) cacheKey(data []byte, model string) regie.Hash {
-	out, _ := h.rewritten(data, model, "", 0, false)
-	value := jsontext.Value(out)
-	if value.Canonicalize() != nil {
-		return regie.Hash{}
+// set gives a member another value, or adds it.
+func (h *head) set(name string, value jsontext.Value) {
+	at := slices.IndexFunc(h.members, func(m member) bool { return m.name == name })
+	if at < 0 {
+		h.members = append(h.members, member{name, value})
+		return
 	}
-	return regie.HashOf(value)
+	h.members[at].value = value
+}
+
+// encode writes the request as its provider gets it, which has about so many bytes.
+func (h *head) encode(size int) []byte {
+	out := append(make([]byte, 0, size+128), '{')
+	for i, m := range h.members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out, _ = jsontext.AppendQuote(out, m.name) // of valid text
+		out = append(append(out, ':'), m.value...)
+	}
+	return append(out, '}')
 }

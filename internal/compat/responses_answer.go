@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -29,14 +28,6 @@ type responsesAnswer struct {
 
 func newResponsesAnswer(a *answer) format { return &responsesAnswer{answer: a} }
 
-// status is a response's, of what its round came to.
-func (o *outcome) status() string {
-	if o.finish == finishLength {
-		return statusIncomplete
-	}
-	return statusCompleted
-}
-
 // orNull is a text, null where it is empty.
 func orNull(text string) any {
 	if text == "" {
@@ -46,16 +37,16 @@ func orNull(text string) any {
 }
 
 // object is the response as it stands.
-func (a *responsesAnswer) object(o *outcome, status string) map[string]any {
-	output, tools := []any{}, []any{}
-	if o.text != "" || status == statusCompleted && len(o.calls) == 0 {
+func (a *responsesAnswer) object(o *outcome) map[string]any {
+	output := []any{}
+	if o.text != "" || o.status == statusCompleted && len(o.calls) == 0 {
 		output = append(output, messageItem(a.round, statusCompleted, textPart(o.text)))
 	}
 	for i := range o.calls {
 		output = append(output, a.callItem(&o.calls[i], statusCompleted, argumentsOf(&o.calls[i])))
 	}
 	var usage, incomplete any
-	if status == statusCompleted || status == statusIncomplete {
+	if o.status == statusCompleted || o.status == statusIncomplete {
 		usage = map[string]any{
 			"input_tokens": o.usage.Input, "input_tokens_details": map[string]any{"cached_tokens": o.usage.CacheRead},
 			"output_tokens":         o.usage.Output,
@@ -63,35 +54,24 @@ func (a *responsesAnswer) object(o *outcome, status string) map[string]any {
 			"total_tokens":          o.usage.Input + o.usage.Output,
 		}
 	}
-	if status == statusIncomplete {
+	if o.status == statusIncomplete {
 		incomplete = map[string]any{"reason": "max_output_tokens"}
 	}
-	choice := "auto"
-	if a.withoutTools {
-		choice = "none"
-	}
-	for i := range a.tools {
-		t := &a.tools[i]
-		tools = append(tools, map[string]any{
-			"type": "function", "name": t.Name, "description": t.Description,
-			"parameters": t.Parameters, "strict": false,
-		})
-	}
 	return map[string]any{
-		"id": responseID(a.sent.SessionID, a.round, a.number), "object": "response", "created_at": a.created,
-		"status": status, "error": nil, "incomplete_details": incomplete,
-		"instructions": orNull(a.instructions), "max_output_tokens": nil, "model": a.model, "output": output,
-		"parallel_tool_calls": !a.oneCall, "previous_response_id": orNull(a.previous),
-		"reasoning": map[string]any{"effort": orNull(a.effort), "summary": nil}, "store": true,
-		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": choice,
-		"tools": tools, "top_p": nil, "truncation": "disabled", "usage": usage, "user": nil,
+		"id": packID(responsePrefix, a.sent.SessionID, a.round), "object": "response", "created_at": a.created,
+		"status": o.status, "error": nil, "incomplete_details": incomplete,
+		"instructions": nil, "max_output_tokens": nil, "model": a.model, "output": output,
+		"parallel_tool_calls": true, "previous_response_id": orNull(a.previous),
+		"reasoning": map[string]any{"effort": nil, "summary": nil}, "store": true,
+		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": "auto",
+		"tools": []any{}, "top_p": nil, "truncation": "disabled", "usage": usage, "user": nil,
 		"metadata": a.withSession(),
 	}
 }
 
 // failed is a response whose round failed.
 func (a *responsesAnswer) failed(o *outcome, why string) map[string]any {
-	object := a.object(o, statusFailed)
+	object := a.object(o)
 	object["error"] = map[string]any{"code": "server_error", "message": why}
 	return object
 }
@@ -113,7 +93,7 @@ func textPart(text string) map[string]any {
 // short name.
 func (a *responsesAnswer) callItem(call *regie.Call, status, arguments string) map[string]any {
 	item := map[string]any{
-		"id": itemID(call), "type": "function_call", "status": status, "call_id": callID(a.sent.SessionID, call.ID),
+		"id": packID(callItemPrefix, call.RoundID, call.ID), "type": "function_call", "status": status, "call_id": callID(a.sent.SessionID, call.ID),
 		"name": toolName(call), "arguments": arguments,
 	}
 	for i := range a.tools {
@@ -137,11 +117,11 @@ func (a *responsesAnswer) textEvent(kind string, v map[string]any) {
 	a.event(kind, v)
 }
 
-func (a *responsesAnswer) whole(o *outcome) any { return a.object(o, o.status()) }
+func (a *responsesAnswer) whole(o *outcome) any { return a.object(o) }
 
 func (a *responsesAnswer) begin() {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
-		a.event(kind, map[string]any{"response": a.object(&outcome{}, statusInProgress)})
+		a.event(kind, map[string]any{"response": a.object(&outcome{status: statusInProgress})})
 	}
 }
 
@@ -158,11 +138,10 @@ func (a *responsesAnswer) text(piece string) {
 func (a *responsesAnswer) end(o *outcome) {
 	index := 0
 	if a.open {
-		text := a.said.String()
-		a.textEvent("response.output_text.done", map[string]any{"text": text, "logprobs": []any{}})
-		a.textEvent("response.content_part.done", map[string]any{"part": textPart(text)})
+		a.textEvent("response.output_text.done", map[string]any{"text": o.text, "logprobs": []any{}})
+		a.textEvent("response.content_part.done", map[string]any{"part": textPart(o.text)})
 		a.event("response.output_item.done", map[string]any{
-			"output_index": 0, "item": messageItem(a.round, statusCompleted, textPart(text)),
+			"output_index": 0, "item": messageItem(a.round, statusCompleted, textPart(o.text)),
 		})
 		index++
 	}
@@ -182,21 +161,21 @@ func (a *responsesAnswer) end(o *outcome) {
 		a.event("response.output_item.done", map[string]any{"output_index": index, "item": done})
 		index++
 	}
-	a.event("response."+o.status(), map[string]any{"response": a.object(o, o.status())})
+	a.event("response."+o.status, map[string]any{"response": a.object(o)})
 }
 
 func (a *responsesAnswer) fail(why *wireError) {
-	if !a.begun || ended(a.r) { // the response itself goes on without a client that may no longer hear it
+	if !a.begun {
 		a.event("error", map[string]any{"code": why.code, "message": why.message, "param": orNull(why.param)})
 		return
 	}
-	a.event("response.failed", map[string]any{"response": a.failed(&outcome{text: a.said.String()}, why.message)})
+	a.event("response.failed", map[string]any{"response": a.failed(&outcome{status: statusFailed}, why.message)})
 }
 
 // storedRound finds the round of a response.
 func (s *server) storedRound(r *http.Request, scope regie.TokenScope) (store.RoundView, error) {
 	unknown := regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
-	_, round, _, ok := parseResponseID(r.PathValue("id"))
+	_, round, ok := unpackID(responsePrefix, r.PathValue("id"))
 	if !ok {
 		return store.RoundView{}, unknown
 	}
@@ -230,51 +209,15 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(view.Round.Policy, &held) // ours
 	a := &responsesAnswer{answer: &answer{
 		agentRequest: &agentRequest{
-			model: view.Session.Agent, tools: held.ClientTools, oneCall: held.OneCall, effort: held.ReasoningEffort,
+			model: view.Session.Agent, tools: held.ClientTools,
 		},
-		round: view.Round.ID, number: view.Round.Number, created: view.Round.StartedAt.Unix(),
+		round: view.Round.ID, created: view.Round.StartedAt.Unix(),
 	}}
 	a.sent.SessionID = view.Session.ID
-	result, status := storedOutcome(&view)
-	if status == statusFailed {
+	result := storedOutcome(&view)
+	if result.status == statusFailed {
 		writeJSON(w, a.failed(&result, view.Round.EndNote.String()))
 		return
 	}
-	writeJSON(w, a.object(&result, status))
-}
-
-// storedOutcome is what a stored round came to, and its status.
-func storedOutcome(view *store.RoundView) (outcome, string) {
-	out := outcome{session: view.Session.ID, round: view.Round.ID, finish: finishStop}
-	var text []string
-	for i := range view.Exchanges {
-		e := &view.Exchanges[i]
-		if e.Reply == nil || e.Reply.AI == nil {
-			continue
-		}
-		if t := strings.TrimPrefix(e.Reply.AI.Text(), regie.InvalidFormat); t != "" {
-			text = append(text, t)
-		}
-		addUsage(&out.usage, &e.Usage)
-	}
-	out.text = strings.Join(text, "\n\n")
-	if view.Round.State != regie.RoundEnded {
-		return out, statusInProgress
-	}
-	switch view.Round.End {
-	case regie.EndClientTools:
-		out.finish, out.calls = finishTools, handedOut(*view)
-	case regie.EndProviderError:
-		return out, statusFailed
-	case regie.EndInterrupted, regie.EndStopped:
-		return out, statusCancelled
-	case regie.EndCompleted, regie.EndDenied:
-	default:
-		if view.Round.End != regie.EndAnswered || !view.Round.EndNote.IsZero() {
-			out.finish = finishLength
-			out.text = cmp.Or(out.text, view.Round.EndNote.String())
-		}
-	}
-	status := out.status()
-	return out, status
+	writeJSON(w, a.object(&result))
 }

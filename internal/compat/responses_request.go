@@ -53,8 +53,7 @@ func parseResponses(data []byte) (*agentRequest, error) {
 	}
 	out := &agentRequest{
 		model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data, effort: in.Reasoning.Effort,
-		instructions: in.Instructions, previous: in.PreviousResponseID, withoutTools: string(in.ToolChoice) == `"none"`,
-		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
+		previous: in.PreviousResponseID, oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
 	}
 	var err error
 	if out.ignored, err = ignoredKeys(in.Rest, ""); err == nil {
@@ -65,7 +64,7 @@ func parseResponses(data []byte) (*agentRequest, error) {
 	}
 	if in.PreviousResponseID != "" {
 		var ok bool
-		if out.session, out.round, out.number, ok = parseResponseID(in.PreviousResponseID); !ok {
+		if out.session, out.round, ok = unpackID(responsePrefix, in.PreviousResponseID); !ok {
 			return nil, refused("previous_response_id", "%q is no response of this endpoint",
 				truncate(in.PreviousResponseID))
 		}
@@ -242,7 +241,7 @@ func (s *server) storedItem(ctx context.Context, id, param string) (out regie.Im
 	if err != nil {
 		return out, err
 	}
-	result, _ := storedOutcome(&view)
+	result := storedOutcome(&view)
 	if call.IsZero() {
 		out.Text = result.text
 		return out, nil

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,16 +22,10 @@ const (
 // outcome is what a round came to.
 type outcome struct {
 	session, round regie.ID
-	finish         string
+	status, finish string // in the words of Responses, and of Chat Completions
 	usage          regie.Usage
 	calls          []regie.Call // of the client's tools, that it is to run
 	text           string       // all that was said
-}
-
-// listener hears of a round on its way: which it is, once that is known, and each piece of text.
-type listener struct {
-	begun func(round regie.ID) error
-	text  func(piece string)
 }
 
 // errOver ends the look at a session's events.
@@ -38,46 +33,28 @@ var errOver = errors.New("over")
 
 // following is a round as its session's log tells it.
 type following struct {
-	sent     *submitted
-	to       listener
-	target   regie.ID // the round that answers, once the message has its place
-	exchange int      // whose reply streams in
-	streamed string   // of that reply
-	broken   bool     // the reply began anew after some of it was sent: nothing more is, until it is whole
-	text     strings.Builder
-	usage    regie.Usage
-	parked   []regie.ID // approvals that wait
-	end      regie.RoundEnd
-	note     regie.Sentence
-	limit    string // what people are told where the round was stopped
-	waits    regie.SessionState
-	failure  error
+	*answer
+	target   regie.ID           // the round that answers, once the message has its place
+	exchange int                // whose reply streams in
+	streamed string             // of that reply
+	broken   bool               // the reply began anew after some of it was sent: nothing more is, until it is whole
+	waits    regie.SessionState // what for, where the round has not ended
 }
 
 // follow waits for what becomes of a message. A client that goes away ends this and not the round:
 // a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
-func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outcome, error) {
-	f := &following{sent: sent, to: to}
-	err := s.Service.Events.Follow(ctx, sent.SessionID, max(0, sent.Seq-1), f.take)
-	switch {
-	case ctx.Err() != nil && !errors.Is(err, errOver):
+func (a *answer) follow(ctx context.Context) (out outcome, err error) {
+	f := &following{answer: a}
+	err = a.server.Service.Events.Follow(ctx, a.sent.SessionID, max(0, a.sent.Seq-1), f.take)
+	if errors.Is(err, errOver) {
+		out, err = f.outcome(ctx)
+	} else if ctx.Err() != nil {
 		err = context.Cause(ctx) // a server that stops has a cause of its own
-	case errors.Is(err, errOver):
-		var out outcome
-		if err = f.failure; err == nil {
-			out, err = s.outcome(ctx, f)
-		}
-		if err == nil {
-			return out, nil
-		}
 	}
-	return outcome{}, begun(sent, err)
-}
-
-// roundNumber says which round of its session one is, from 1.
-func (s *server) roundNumber(ctx context.Context, round regie.ID) (int, error) {
-	view, err := s.Service.Rounds.Get(ctx, round)
-	return view.Round.Number, err
+	if err != nil {
+		err = begun(&a.sent, err)
+	}
+	return out, err
 }
 
 // take takes one thing of the stream.
@@ -103,51 +80,40 @@ func waits(state regie.SessionState) bool {
 
 // event takes an event of the log. An erased one says nothing.
 func (f *following) event(e *regie.Event) error {
-	if e.Type == regie.EventMessage {
-		return f.message(e)
-	}
-	var body struct {
-		MessageID  regie.ID       `json:"message_id"`
-		TakenBack  bool           `json:"taken_back"`
-		ApprovalID regie.ID       `json:"approval_id"`
-		RoundID    regie.ID       `json:"round_id"`
-		State      string         `json:"state"`
-		End        regie.RoundEnd `json:"end_reason"`
-		Note       regie.Sentence `json:"end_note"`
-	}
 	switch e.Type {
+	case regie.EventMessage:
+		return f.message(e)
 	case regie.EventStreamReset:
 		f.broken = f.streamed != ""
 		return nil
-	case regie.EventMessageWithdrawn, regie.EventApproval, regie.EventSessionState, regie.EventRound:
-		if json.Unmarshal(e.Body, &body) != nil {
-			return nil //nolint:nilerr // erased
-		}
-	default:
-		return nil
+	}
+	var body struct {
+		MessageID regie.ID `json:"message_id"`
+		RoundID   regie.ID `json:"round_id"`
+		State     string   `json:"state"`
+	}
+	if json.Unmarshal(e.Body, &body) != nil {
+		return nil //nolint:nilerr // erased
 	}
 	run := &f.sent.Run
-	switch ours := !f.target.IsZero() && body.RoundID == f.target; {
-	case e.Type == regie.EventMessageWithdrawn && body.MessageID == run.MessageID:
-		f.failure = regie.Errorf(regie.CodeConflict, "the session was stopped before the message had its turn")
-		if body.TakenBack {
-			f.failure = regie.Errorf(regie.CodeConflict, "the message was taken back before it had its turn")
+	switch e.Type {
+	case regie.EventMessageWithdrawn:
+		if body.MessageID == run.MessageID {
+			return regie.Errorf(regie.CodeConflict, "the message was withdrawn before it had its turn")
 		}
-		return errOver
-	case e.Type == regie.EventApproval && ours && body.State == string(regie.ApprovalOpen):
-		f.parked = append(f.parked, body.ApprovalID)
-	case e.Type == regie.EventRound && ours && body.State == string(regie.RoundEnded):
-		f.end, f.note = body.End, body.Note
-		return errOver
-	case e.Type == regie.EventSessionState && waits(regie.SessionState(body.State)):
+	case regie.EventRound:
+		if !f.target.IsZero() && body.RoundID == f.target && body.State == string(regie.RoundEnded) {
+			return errOver
+		}
+	case regie.EventSessionState:
 		// A message that came to a round at work has no place yet, and has none either before the
 		// approval that it now waits for.
-		if f.target.IsZero() && (!run.Pending || e.Seq < run.Seq ||
-			body.State != string(regie.SessionWaitingValidation)) {
-			return nil
+		state := regie.SessionState(body.State)
+		placed := !f.target.IsZero() || run.Pending && e.Seq >= run.Seq && state == regie.SessionWaitingValidation
+		if waits(state) && placed {
+			f.waits = state
+			return errOver
 		}
-		f.waits = regie.SessionState(body.State)
-		return errOver
 	}
 	return nil
 }
@@ -161,7 +127,7 @@ func (f *following) delta(d *dispatch.Delta) {
 		f.next(d.Exchange)
 	}
 	f.streamed += d.Content
-	f.say(d.Content)
+	f.add(d.Content)
 }
 
 // next begins the text of another reply.
@@ -169,16 +135,22 @@ func (f *following) next(exchange int) {
 	f.exchange, f.streamed, f.broken = exchange, "", false
 }
 
-// say passes text on; replies are apart from each other.
-func (f *following) say(piece string) {
+// add adds text to the answer; replies are apart from each other.
+func (f *following) add(piece string) {
 	if piece == "" {
 		return
 	}
-	if f.text.Len() > 0 && f.streamed == piece && !strings.HasSuffix(f.text.String(), "\n\n") {
+	if f.said.Len() > 0 && f.streamed == piece && !strings.HasSuffix(f.said.String(), "\n\n") {
 		piece = "\n\n" + piece
 	}
-	f.text.WriteString(piece)
-	f.to.text(piece)
+	f.say(piece)
+}
+
+// addReply begins another reply and adds all of its text.
+func (f *following) addReply(exchange int, text string) {
+	f.next(exchange)
+	f.streamed = text
+	f.add(text)
 }
 
 // message takes a message of the session: the one that was sent has its place now, and a reply is
@@ -189,8 +161,8 @@ func (f *following) message(e *regie.Event) error {
 		return nil //nolint:nilerr // erased
 	}
 	if m.ID == f.sent.MessageID {
-		f.target = m.RoundID
-		return f.to.begun(f.target)
+		f.target, f.round = m.RoundID, m.RoundID
+		return nil
 	}
 	if m.RoundID != f.target || f.target.IsZero() {
 		return nil
@@ -199,12 +171,7 @@ func (f *following) message(e *regie.Event) error {
 	case m.AI != nil:
 		f.reply(&m)
 	case m.Text != "" && m.Sender == regie.SenderAI: // what a model had to say once its actions had succeeded
-		f.next(m.Exchange)
-		f.streamed = m.Text
-		f.say(m.Text)
-	case m.System != nil && m.System.Type == regie.SystemLimitReached:
-		f.limit = m.System.Summary
-	default:
+		f.addReply(m.Exchange, m.Text)
 	}
 	return nil
 }
@@ -219,15 +186,12 @@ func (f *following) reply(m *regie.Message) {
 		if f.streamed == "" {
 			f.streamed = rest
 		}
-		f.say(rest)
-	} else { // it began anew, or pieces of it were lost on the way to a slow client
-		f.streamed = whole
-		f.say(whole)
+		f.add(rest)
+		f.next(m.Exchange)
+		return
 	}
+	f.addReply(m.Exchange, whole) // it began anew, or pieces of it were lost on the way to a slow client
 	f.next(m.Exchange)
-	if u := m.Usage; u != nil && m.AI.Cached.IsZero() {
-		addUsage(&f.usage, u)
-	}
 }
 
 func addUsage(sum, u *regie.Usage) {
@@ -238,111 +202,119 @@ func addUsage(sum, u *regie.Usage) {
 	sum.Reasoning += u.Reasoning
 }
 
-// outcome says what the round came to, in the words of an API.
-func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
-	out := outcome{session: f.sent.SessionID, round: f.target, finish: finishStop, usage: f.usage}
-	if out.round.IsZero() { // it has no place yet: what is told is how the open round stands
-		out.round = f.sent.RoundID
-		if err := f.to.begun(out.round); err != nil {
-			return out, err
-		}
+// outcome says what the round came to, in the words of an API. Where the message has no place yet,
+// that is how the open round stands.
+func (f *following) outcome(ctx context.Context) (outcome, error) {
+	view, err := f.server.Service.Rounds.Get(ctx, f.round)
+	if err != nil {
+		return outcome{}, err
 	}
+	out := storedOutcome(&view)
 	switch {
 	case f.waits == regie.SessionWaitingValidation:
-		if err := s.asked(ctx, f); err != nil {
+		note, err := f.approvalNote(ctx)
+		if err != nil {
 			return out, err
 		}
-		f.sayAside(s.approvalNote(f.sent.language, f.parked))
+		f.sayAside(note)
 	case f.waits == regie.SessionWaitingResponse:
-		f.sayAside("[" +
-			s.words(f.sent.language,
-				regie.Say("This waits for an answer to a question. Write it as the next message of this session.")) +
-			"]")
+		f.sayAside(f.words(regie.Say("This waits for an answer to a question. Write it as the next message of this session.")))
 	case f.waits != "":
-		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s",
-			f.target)
-	case f.end == regie.EndClientTools:
-		view, err := s.Service.Rounds.Get(ctx, f.target)
-		if err != nil {
-			return out, err
-		}
-		out.finish, out.calls = finishTools, handedOut(view)
-	case f.end == regie.EndAnswered, f.end == regie.EndCompleted, f.end == regie.EndDenied:
-		if !f.note.IsZero() && f.end == regie.EndAnswered { // the reply reached the limit of its length
-			out.finish = finishLength
-		}
-	case f.end == regie.EndLimit, f.end == regie.EndEarlyStop, f.end == regie.EndWatchdog, f.end == regie.EndNoProgress:
-		out.finish = finishLength
-		if f.limit == "" {
-			f.limit = s.words(f.sent.language, f.note)
-		}
-		f.sayAside("[" + strings.TrimSpace(f.limit) + "]")
-	case f.end == regie.EndProviderError:
-		view, err := s.Service.Rounds.Get(ctx, f.target)
-		if err != nil {
-			return out, err
-		}
-		code := regie.CodeProviderRejected
-		for i := range view.Exchanges {
-			for _, attempt := range view.Exchanges[i].Attempts {
-				code = attempt.Code
-			}
-		}
-		return out, regie.ErrorOf(code, f.note)
-	default: // a person's word
+		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", f.round)
+	case out.status == statusFailed:
+		return out, regie.ErrorOf(failureCode(&view), view.Round.EndNote)
+	case out.status == statusCancelled:
 		return out, &problem{
 			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
 		}
+	case out.status == statusIncomplete && view.Round.End != regie.EndAnswered:
+		f.sayAside(f.words(view.Round.EndNote))
 	}
-	out.text = f.text.String()
+	if f.waits != "" {
+		out.status = statusCompleted
+	}
+	out.text = f.said.String()
 	return out, nil
 }
 
-// asked finds the approvals that a session waits with, where they were asked for before the message
-// came.
-func (s *server) asked(ctx context.Context, f *following) error {
-	if len(f.parked) > 0 {
-		return nil
+// failureCode is the code of the last attempt of a round.
+func failureCode(view *store.RoundView) regie.Code {
+	code := regie.CodeProviderRejected
+	for i := range view.Exchanges {
+		for _, attempt := range view.Exchanges[i].Attempts {
+			code = attempt.Code
+		}
 	}
-	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
-	for i := range inbox.Approvals {
-		f.parked = append(f.parked, inbox.Approvals[i].ID)
-	}
-	return err
+	return code
 }
 
-// sayAside says something that is no model's.
+// storedOutcome is what a stored round came to.
+func storedOutcome(view *store.RoundView) outcome {
+	out := outcome{
+		session: view.Session.ID, round: view.Round.ID, finish: finishStop, status: statusCompleted,
+	}
+	var text []string
+	for i := range view.Exchanges {
+		e := &view.Exchanges[i]
+		if e.Reply == nil || e.Reply.AI == nil {
+			continue
+		}
+		if t := strings.TrimPrefix(e.Reply.AI.Text(), regie.InvalidFormat); t != "" {
+			text = append(text, t)
+		}
+		addUsage(&out.usage, &e.Usage)
+	}
+	out.text = strings.Join(text, "\n\n")
+	round := &view.Round
+	switch {
+	case round.State != regie.RoundEnded:
+		out.status = statusInProgress
+	case round.End == regie.EndClientTools:
+		out.finish, out.calls = finishTools, handedOut(view)
+	case round.End == regie.EndProviderError:
+		out.status = statusFailed
+	case round.End == regie.EndInterrupted, round.End == regie.EndStopped:
+		out.status = statusCancelled
+	case round.End == regie.EndCompleted, round.End == regie.EndDenied,
+		round.End == regie.EndAnswered && round.EndNote.IsZero():
+	default: // a limit, of the answer's length too
+		out.finish, out.status = finishLength, statusIncomplete
+		out.text = cmp.Or(out.text, round.EndNote.String())
+	}
+	return out
+}
+
+// sayAside says something that is no model's, in brackets.
 func (f *following) sayAside(text string) {
-	if text == "[]" {
+	if text == "" {
 		return
 	}
-	f.next(0)
-	f.streamed = text
-	f.say(text)
+	f.addReply(0, "["+text+"]")
 }
 
-// words is a sentence in the language of a client.
-func (s *server) words(language string, said regie.Sentence) string {
-	if s.Translate == nil || said.IsZero() {
+// words is a sentence in the language of the client.
+func (f *following) words(said regie.Sentence) string {
+	if f.server.Translate == nil || said.IsZero() {
 		return said.String()
 	}
-	return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
+	return f.server.Translate(f.r.Header.Get("Accept-Language"), regie.ErrorOf(regie.CodeInternal, said))
 }
 
-// approvalNote tells which approvals wait, and how they are decided.
-func (s *server) approvalNote(language string, approvals []regie.ID) string {
+// approvalNote tells which approvals a session waits for, and how they are decided.
+func (f *following) approvalNote(ctx context.Context) (string, error) {
+	inbox, err := f.server.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
 	var out []string
-	for _, approval := range approvals {
-		id := approval.String()
+	for i := range inbox.Approvals {
+		id := inbox.Approvals[i].ID.String()
 		note := regie.Say("This waits for the approval %s: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s, decides it. "+
 			"The run then goes on by itself; this session takes no message before that.", id, id, id, id)
-		out = append(out, "["+s.words(language, note)+"]")
+		out = append(out, f.words(note))
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(out, "\n"), err
 }
 
 // handedOut are the calls of a client's tools with which a round ended.
-func handedOut(view store.RoundView) []regie.Call {
+func handedOut(view *store.RoundView) []regie.Call {
 	var out []regie.Call
 	if len(view.Exchanges) == 0 {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -19,10 +20,6 @@ type submitted struct {
 	// keyed says that it came with a key, results that it brought those of calls: sent once more,
 	// it is the same message.
 	keyed, results bool
-	// ignored are the messages that were not taken, and language is that of what is said to its
-	// client.
-	ignored  []string
-	language string
 }
 
 // submit stores what a request says and starts its round.
@@ -43,7 +40,7 @@ func (s *server) submit(r *http.Request, a *agentRequest) (submitted, error) {
 		key = caller.Token.ID.String() + " " + key // each token has keys of its own
 	}
 	out, err := s.place(ctx, a, place, key)
-	out.keyed, out.language = key != "", language(r)
+	out.keyed = key != ""
 	return out, err
 }
 
@@ -52,7 +49,7 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 	return dispatch.RunRequest{
 		Agent: a.model, WorkspaceID: place.ID,
 		Policy: approval.Policy{
-			OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall,
+			OnApproval: s.policy(ctx), OneCall: a.oneCall,
 			ReasoningEffort: a.effort, ClientTools: a.tools,
 		},
 	}
@@ -105,7 +102,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	if a.model != summary.Agent {
 		return submitted{}, refused("model", "the session %s is one of the agent %q", a.session, summary.Agent)
 	}
-	text, results, ignored, err := a.addition()
+	text, results, err := a.addition()
 	if err != nil {
 		return submitted{}, err
 	}
@@ -131,7 +128,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 		err = &problem{code: "approval_pending", err: regie.Errorf(regie.CodeConflict,
 			"the session waits for an approval, and nothing of this message was stored: decide it first (regie approvals), or begin another session")}
 	}
-	out.ignored, out.results = ignored, len(results) > 0
+	out.results = len(results) > 0
 	return out, err
 }
 
@@ -139,22 +136,23 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 // Rounds that their provider refused are no answers, and a message that is stored already, whose id
 // at its client is given, has its place.
 func (s *server) checkLast(ctx context.Context, a *agentRequest, client string) error {
-	if a.number == 0 {
+	if a.round.IsZero() {
 		return nil
 	}
 	view, err := s.Service.Sessions.Get(ctx, a.session)
 	if err != nil {
 		return err
 	}
-	for _, list := range [][]store.MessageView{view.Thread, view.Pending} {
-		for i := range list {
-			if list[i].Message.ClientID == client {
-				return nil
-			}
+	for _, m := range slices.Concat(view.Thread, view.Pending) {
+		if m.Message.ClientID == client {
+			return nil
 		}
 	}
-	for i := range view.History {
-		if r := &view.History[i]; r.Number > a.number && r.End != regie.EndProviderError {
+	for _, round := range slices.Backward(view.History) {
+		switch {
+		case round.ID == a.round:
+			return nil
+		case round.End != regie.EndProviderError:
 			return &problem{param: "previous_response_id", err: regie.Errorf(regie.CodeConflict,
 				"the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
 					"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession)}

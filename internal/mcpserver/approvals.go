@@ -89,18 +89,6 @@ func shown(t *text.Printer, review *regie.Review) asked {
 	return out
 }
 
-func (a *ask) words() string {
-	if a.Kind == "question" {
-		return strings.Join(append([]string{"it asks: " + a.Question}, a.Options...), "\n- ")
-	}
-	var b strings.Builder
-	b.WriteString("approval " + a.ID + " is needed:")
-	for i := range a.Calls {
-		b.WriteString("\n- " + a.Calls[i].words(english))
-	}
-	return b.String()
-}
-
 func (a *asked) words(t *text.Printer) string {
 	out := []string{t.T("%s (call %s): %s", a.Tool, a.CallID, a.Sentence)}
 	for _, why := range a.Reasons {
@@ -232,8 +220,8 @@ func (s *server) elicits(request *mcp.CallToolRequest) bool {
 // itself.
 const withoutRequests = "2026-07-28"
 
-// put puts what a session asks to the person at the client's end, one thing after another, and
-// reports whether anything of it was decided. What the person leaves open stays in the inbox.
+// put puts the approvals of a session to the person at the client's end, one call after another,
+// and reports whether anything was decided. What the person leaves open stays in the inbox.
 func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session regie.ID) (decided bool, err error) {
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
@@ -250,12 +238,6 @@ func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session 
 			}
 		}
 	}
-	for i := range inbox.Questions {
-		done, err := s.putQuestion(ctx, request, &inbox.Questions[i])
-		if decided = decided || done; err != nil || !done {
-			return decided, err
-		}
-	}
 	return decided, nil
 }
 
@@ -267,16 +249,18 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 	message := t.T("The agent %s asks for your approval.", plain.Line(approval.Agent)) + "\n" + call.words(t)
 	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{
 		Message: message,
-		RequestedSchema: schemaOf([]string{"decision"}, map[string]any{
-			"decision": map[string]any{
-				"type": "string", "title": t.T("Decision"), "enum": []string{"allow", "deny"},
-				"enumNames": []string{t.T("Allow once"), t.T("Deny")},
+		RequestedSchema: map[string]any{
+			"type": "object", "required": []string{"decision"}, "properties": map[string]any{
+				"decision": map[string]any{
+					"type": "string", "title": t.T("Decision"), "enum": []string{"allow", "deny"},
+					"enumNames": []string{t.T("Allow once"), t.T("Deny")},
+				},
+				"reason": map[string]any{
+					"type": "string", "title": t.T("Reason"),
+					"description": t.T("why not, for the agent"), "maxLength": 4000,
+				},
 			},
-			"reason": map[string]any{
-				"type": "string", "title": t.T("Reason"),
-				"description": t.T("why not, for the agent"), "maxLength": 4000,
-			},
-		}),
+		},
 	})
 	if err != nil || said.Action != "accept" {
 		return false, ignore(ctx, err)
@@ -294,49 +278,6 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 		Decisions: []regie.Decision{d}, By: by(request),
 	})
 	return err == nil, overtaken(err)
-}
-
-func (s *server) putQuestion(ctx context.Context, request *mcp.CallToolRequest, q *regie.Question) (bool, error) {
-	t := s.Text
-	schema := schemaOf([]string{"yes"}, map[string]any{"yes": map[string]any{"type": "boolean", "title": t.T("Yes")}})
-	if q.Module.Kind != regie.ModuleValidation {
-		answers := map[string]any{"choice": map[string]any{
-			"type":  "string",
-			"title": t.T("Choice"), "enum": q.Module.Options,
-		}}
-		if q.Module.AllowFreeText {
-			answers["text"] = map[string]any{"type": "string", "title": t.T("In your own words")}
-		}
-		schema = schemaOf(nil, answers)
-	}
-	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{
-		Message: plain.Visible(q.Module.Text), RequestedSchema: schema,
-	})
-	if err != nil || said.Action != "accept" {
-		return false, ignore(ctx, err)
-	}
-	var out regie.QuestionReply
-	if yes, ok := said.Content["yes"].(bool); ok {
-		out.Yes = &yes
-	}
-	if choice, ok := said.Content["choice"].(string); ok && choice != "" {
-		out.Choices = []string{choice}
-	}
-	out.Text, _ = said.Content["text"].(string)
-	_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{
-		QuestionID: q.ID, Request: regie.NewID().String(),
-		Reply: out, By: by(request),
-	})
-	return err == nil, overtaken(err)
-}
-
-// schemaOf is what a client lets its person fill in.
-func schemaOf(required []string, properties map[string]any) any {
-	out := map[string]any{"type": "object", "properties": properties}
-	if len(required) > 0 {
-		out["required"] = required
-	}
-	return out
 }
 
 // ignore drops the error of a client that could not ask: what is open stays open.

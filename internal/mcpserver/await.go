@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -55,7 +53,6 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 	if err != nil {
 		return false, err
 	}
-	progress.reads = opens(ctx, &view.Session, regie.ScopeRead)
 	if still(view.State) {
 		return asking(view.State), nil
 	}
@@ -101,12 +98,11 @@ func asking(state regie.SessionState) bool {
 	return state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
 }
 
-// progress tells a client that wants to know how far a call is.
+// progress tells a client that wants to know that a call goes on.
 type progress struct {
 	request *mcp.CallToolRequest
 	text    *text.Printer
 	told    float64
-	reads   bool // who asks may read the session
 }
 
 // tell tells one event. A client that does not listen loses nothing: what happened is in the log.
@@ -114,42 +110,12 @@ func (p *progress) tell(ctx context.Context, event *regie.Event) {
 	if p.request == nil || p.request.Params.GetProgressToken() == nil {
 		return
 	}
-	said := p.says(event)
-	if said == "" {
-		return
+	message := p.text.T("working")
+	if event.Type == regie.EventApproval || event.Type == regie.EventQuestion {
+		message = p.text.T("waits for a person")
 	}
 	p.told++
 	_ = p.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-		ProgressToken: p.request.Params.GetProgressToken(), Progress: p.told, Message: plain.Line(clip(said, 200)),
+		ProgressToken: p.request.Params.GetProgressToken(), Progress: p.told, Message: message,
 	})
-}
-
-// says is an event in words, "" for one that tells a person nothing. Who may not read the session
-// hears of no tool.
-func (p *progress) says(event *regie.Event) string {
-	var body struct {
-		Tool   string       `json:"tool"`
-		About  string       `json:"about"`
-		State  string       `json:"state"` // of a call
-		Sender regie.Sender `json:"sender"`
-	}
-	if json.Unmarshal(event.Body, &body) != nil {
-		return ""
-	}
-	switch event.Type {
-	case regie.EventToolCall, regie.EventToolResult:
-		if p.reads && body.Tool != "" {
-			return strings.TrimSpace(body.Tool+" "+body.About) + ": " + strings.ToLower(body.State)
-		}
-		return p.text.T("working")
-	case regie.EventMessage:
-		if body.Sender == regie.SenderAI {
-			return p.text.T("the model has answered")
-		}
-	case regie.EventRound:
-		return p.text.T("working")
-	case regie.EventApproval, regie.EventQuestion:
-		return p.text.T("waits for a person")
-	}
-	return ""
 }

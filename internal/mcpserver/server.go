@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
+	"slices"
 	"syscall"
 	"time"
 
@@ -40,8 +40,8 @@ type Config struct {
 	// AllowApprovals lets the client decide approvals and answer questions by itself (spec 4.4).
 	// Without it only people do: elsewhere, or where Elicit is set.
 	AllowApprovals bool
-	// Elicit puts approvals and questions to the person at the client's end, where the client says
-	// that it can ask them (MCP elicitation).
+	// Elicit puts approvals to the person at the client's end, where the client says that it can
+	// ask them (MCP elicitation).
 	Elicit bool
 	// Text is the language of the person at the client's end, who reads what is put to them and
 	// what a tool says that fails; nil is English. Over HTTP what does not come as far as a tool is
@@ -62,7 +62,6 @@ type Control struct {
 	Answer        func(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
 	Workspaces    func(ctx context.Context) ([]regie.Workspace, error)
 	OpenWorkspace func(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error)
-	Agents        func(ctx context.Context) ([]dispatch.AgentView, error)
 	Tools         func(ctx context.Context) ([]regie.ToolDefinition, error)
 	Query         func(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error)
 }
@@ -70,8 +69,7 @@ type Control struct {
 // server is one server for all of its connections.
 type server struct {
 	Config
-	mu    sync.Mutex
-	place regie.Workspace // of Request.Root, once it is known
+	place regie.Workspace // of Request.Root
 }
 
 // sessionHeader names the MCP session of a request.
@@ -155,10 +153,9 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	shared := &together{Writer: out}
 	// Not Run of the SDK, which takes an ordered end for an error and logs it.
 	session, err := s.Connect(ctx, &mcp.IOTransport{
-		Reader: &frames{in: bufio.NewReader(in), out: shared}, Writer: shared, MaxLineLength: maxLine + 1,
+		Reader: &frames{in: bufio.NewReader(in)}, Writer: openWriter{out}, MaxLineLength: maxLine + 1,
 	}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
@@ -184,6 +181,13 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 		c.Text = text.New("en")
 	}
 	s := &server{Config: c}
+	if c.Request.Root != "" {
+		place, err := c.Control.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: c.Request.Root, Here: c.Here})
+		if err != nil {
+			return nil, err
+		}
+		s.place = place
+	}
 	out := mcp.NewServer(&mcp.Implementation{Name: "regie", Title: "Regie", Version: c.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.Log, Capabilities: &mcp.ServerCapabilities{},
 	})
@@ -201,7 +205,7 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 // CodeBadRequest where it has to be named and was not.
 func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, error) {
 	if s.Request.Root != "" {
-		return s.own(ctx)
+		return s.place, nil
 	}
 	all, err := s.Control.Workspaces(ctx)
 	if err != nil {
@@ -209,37 +213,19 @@ func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, 
 	}
 	var found []regie.Workspace
 	for _, w := range all {
-		switch {
-		case named != "" && (w.ID.String() == named || w.Root == named): // which no other has
-			return w, nil
-		case named == "" || w.Name == named:
+		if slices.Contains([]string{"", w.ID.String(), w.Root, w.Name}, named) {
 			found = append(found, w)
 		}
 	}
-	switch {
-	case len(found) == 1:
+	if len(found) == 1 {
 		return found[0], nil
-	case named == "" || len(found) > 1:
-		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
-			"say which workspace is meant, by its id: list_workspaces has them")
-	default:
+	}
+	if len(found) == 0 && named != "" {
 		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound,
 			"there is no workspace %q here: list_workspaces has those that are known", plain.Line(clip(named, 200)))
 	}
-}
-
-// own is the workspace that the server is confined to.
-func (s *server) own(ctx context.Context) (regie.Workspace, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.place.ID.IsZero() {
-		place, err := s.Control.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: s.Request.Root, Here: s.Here})
-		if err != nil {
-			return place, err
-		}
-		s.place = place
-	}
-	return s.place, nil
+	return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
+		"say which workspace is meant, by its id: list_workspaces has them")
 }
 
 // clip shortens a text to a number of bytes, and says so.
@@ -279,8 +265,7 @@ func checkMessages(next http.Handler) http.Handler {
 	})
 }
 
-// tool is a tool whose errors are told with their codes, and whose answer has words for who reads
-// no data.
+// tool is a tool whose errors are told with their codes.
 func tool[In, Out any](s *server,
 	run func(ctx context.Context, request *mcp.CallToolRequest, in In) (Out, error),
 ) mcp.ToolHandlerFor[In, Out] {
@@ -288,10 +273,6 @@ func tool[In, Out any](s *server,
 		out, err := run(ctx, request, in)
 		if err != nil {
 			return nil, out, s.failed(err)
-		}
-		if told, is := any(&out).(interface{ words(decides bool) string }); is {
-			text := &mcp.TextContent{Text: told.words(s.AllowApprovals)}
-			return &mcp.CallToolResult{Content: []mcp.Content{text}}, out, nil
 		}
 		return nil, out, nil
 	}

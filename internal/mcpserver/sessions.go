@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -71,7 +70,7 @@ type status struct {
 	Note      string `json:"note,omitempty"`
 	Answer    string `json:"answer,omitempty" jsonschema:"what the agent said last in that run"`
 	Cut       bool   `json:"answer_shortened,omitempty"`
-	Asks      []ask  `json:"waits_for,omitempty" jsonschema:"what a person is asked"`
+	Asks      []ask  `json:"waits_for,omitempty" jsonschema:"what a person is asked; regie approvals shows and decides it"`
 	Cost      int64  `json:"cost_microusd" jsonschema:"what the session has cost so far, in millionths of a US dollar"`
 	CostKnown bool   `json:"cost_known" jsonschema:"false where nobody knows what a model call of it has cost"`
 	Pending   bool   `json:"pending,omitempty" jsonschema:"the message waits until the run before it has ended"`
@@ -137,9 +136,9 @@ func (s *server) addSessions(to *mcp.Server) {
 }
 
 // policy is what a run may do that this surface started: nothing but what the settings and people's
-// standing rules allow (spec 4.4). It asks people where somebody can answer.
-func (s *server) policy(request *mcp.CallToolRequest) approval.Policy {
-	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals || s.elicits(request)}
+// standing rules allow (spec 4.4). It asks questions where the client can answer.
+func (s *server) policy() approval.Policy {
+	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals}
 }
 
 func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in start) (status, error) {
@@ -154,7 +153,7 @@ func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in sta
 	run := s.Request
 	run.Root, run.FoundBy, run.Agent = at.Root, at.FoundBy, cmp.Or(in.Agent, run.Agent)
 	run.ClientID, run.SessionID, run.Text, run.Policy = regie.NewID().String(),
-		regie.NewID(), in.Prompt, s.policy(request)
+		regie.NewID(), in.Prompt, s.policy()
 	return s.submit(ctx, request, run, in.Wait)
 }
 
@@ -165,7 +164,7 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 	}
 	return s.submit(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
-		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(request),
+		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(),
 		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer,
 		AnswersNothing: !s.AllowApprovals, // whoever steers withdraws a question
 	}, in.Wait)
@@ -315,29 +314,4 @@ func answer(view *store.SessionView, round regie.ID) string {
 		}
 	}
 	return ""
-}
-
-// words are a status for who reads no data.
-func (s *status) words(decides bool) string {
-	var b strings.Builder
-	b.WriteString("session " + s.SessionID + ": " + s.State)
-	if s.Ended {
-		b.WriteString(", the run ended " + s.End)
-	}
-	if s.Note != "" {
-		b.WriteString(" (" + s.Note + ")")
-	}
-	for i := range s.Asks {
-		b.WriteString("\n" + s.Asks[i].words())
-	}
-	if len(s.Asks) > 0 && !decides {
-		b.WriteString("\nA person decides: in Regie, with regie approvals.")
-	}
-	if s.Cost > 0 {
-		b.WriteString("\ncost so far: $" + strconv.FormatFloat(float64(s.Cost)/1e6, 'f', 4, 64))
-	}
-	if s.Answer != "" {
-		b.WriteString("\n\n" + s.Answer)
-	}
-	return b.String()
 }

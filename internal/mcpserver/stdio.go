@@ -5,49 +5,33 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/regie-run/regie"
 )
 
 // maxLine bounds one message in bytes.
 const maxLine = 16 << 20
 
-// What answers a line that is no message.
-const (
-	noJSON = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":` +
-		`"Parse error: a message is one JSON value in UTF-8 in which each key stands once"}}` + "\n"
-	noMessage = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}` + "\n"
-)
-
-// frames hands on what of a stream of lines are messages. A line that is none is answered with an
-// error, as JSON-RPC wants it, and the connection goes on: the SDK's transport would end it.
+// frames hands on a stream of lines, each of which is one JSON value in which each key stands once
+// (spec 11.3), and ends with the first one that is not.
 type frames struct {
 	in   *bufio.Reader
-	out  io.Writer
 	left []byte // of the line that is being handed on
 }
 
+// Read implements io.Reader.
 func (f *frames) Read(p []byte) (int, error) {
-	for len(f.left) == 0 {
+	if len(f.left) == 0 {
 		line, err := f.line()
 		if err != nil {
 			return 0, err
 		}
-		switch _, broken := jsonrpc.DecodeMessage(line); {
-		case len(line) == 0:
-		case !jsontext.Value(line).IsValid():
-			_, err = io.WriteString(f.out, noJSON)
-		case broken != nil:
-			_, err = io.WriteString(f.out, noMessage)
-		default:
-			f.left = append(slices.Clip(line), '\n')
+		if len(bytes.TrimSpace(line)) > 0 && !jsontext.Value(line).IsValid() {
+			return 0, regie.Errorf(regie.CodeBadRequest, "a message is one JSON value in UTF-8 in which each key stands once")
 		}
-		if err != nil {
-			return 0, err
-		}
+		f.left = line
 	}
 	n := copy(p, f.left)
 	f.left = f.left[n:]
@@ -57,38 +41,26 @@ func (f *frames) Read(p []byte) (int, error) {
 // Close does nothing: whoever gave the stream closes it.
 func (f *frames) Close() error { return nil }
 
-var errLongLine = errors.New("a message has more than 16 MiB")
-
-// line reads the next line, without its end and the white space around it.
+// line reads the next line with its end, which the last one may lack.
 func (f *frames) line() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := f.in.ReadSlice('\n')
-		if len(line)+len(piece) > maxLine {
-			return nil, errLongLine
+		if line = append(line, piece...); len(line) > maxLine {
+			return nil, errors.New("a message has more than 16 MiB")
 		}
-		line = append(line, piece...)
-		switch {
-		case err == nil, errors.Is(err, io.EOF) && len(line) > 0:
-			return bytes.TrimSpace(line), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
 		}
+		if len(line) > 0 {
+			err = nil
+		}
+		return line, err
 	}
 }
 
-// together lets several write whole messages to one stream.
-type together struct {
-	mu sync.Mutex
-	io.Writer
-}
+// openWriter is a writer that whoever gave it closes.
+type openWriter struct{ io.Writer }
 
-// Write implements io.Writer.
-func (t *together) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.Writer.Write(p)
-}
-
-// Close does nothing: whoever gave the stream closes it.
-func (t *together) Close() error { return nil }
+// Close does nothing.
+func (openWriter) Close() error { return nil }

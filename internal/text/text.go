@@ -43,9 +43,9 @@ func New(lang string) *Printer {
 }
 
 // IsFrench reports whether a language is French. It looks at the language alone, whatever country,
-// encoding or variant follows it.
+// encoding, variant or further language follows it.
 func IsFrench(lang string) bool {
-	head, _, _ := strings.Cut(strings.NewReplacer("-", "_", ".", "_", "@", "_").Replace(lang), "_")
+	head, _, _ := strings.Cut(strings.NewReplacer("-", "_", ".", "_", "@", "_", ",", "_", ";", "_").Replace(lang), "_")
 	return strings.EqualFold(head, "fr")
 }
 
