@@ -5,8 +5,6 @@ import (
 	"context"
 	"math"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/control"
@@ -31,15 +29,8 @@ type Tokens struct{ client *Client }
 
 // List returns tokens, the oldest first.
 func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
-	query := url.Values{
-		"ended": {strconv.FormatBool(filter.Ended)},
-		"kind":  {string(filter.Kind)}, "short": {filter.Short},
-	}
-	if !filter.ID.IsZero() {
-		query.Set("id", filter.ID.String())
-	}
 	limit := cmp.Or(filter.Limit, math.MaxInt)
-	return list[regie.Token](ctx, t.client, "/api/v1/tokens", query, filter.After, limit)
+	return list[regie.Token](ctx, t.client, "/api/v1/tokens", filter, limit)
 }
 
 // Add makes a token and returns its secret, which is shown this once.

@@ -31,11 +31,14 @@ const (
 // returns CodeBadRequest for nothing to look for, CodeNotFound for a workspace that is not there.
 func (w *Workspaces) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
 	caller, err := w.authorize(ctx, "search")
-	if err == nil && !caller.Sees(in.WorkspaceID) {
-		err = notFound(in.WorkspaceID)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return dispatch.Found{}, err
+	case in.WorkspaceID.IsZero():
+		return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest,
+			"the request names no workspace: GET /api/v1/workspaces lists them")
+	case !caller.Sees(in.WorkspaceID):
+		return dispatch.Found{}, notFound(in.WorkspaceID)
 	}
 	out := dispatch.Found{Messages: []dispatch.FoundMessage{}, Files: []dispatch.FoundFile{}}
 	in.Limit = min(cmp.Or(in.Limit, foundUsually), foundMost)
