@@ -29,7 +29,6 @@ import (
 // example, they return CodeLocked.
 type Client struct {
 	// The nouns of the service; those that are not here yet are methods of Client.
-	Users    *Users
 	Tokens   *Tokens
 	Presence *PresenceService
 
@@ -87,7 +86,7 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Users, c.Tokens, c.Presence = &Users{c}, &Tokens{c}, &PresenceService{c}
+	c.Tokens, c.Presence = &Tokens{c}, &PresenceService{c}
 	return c
 }
 
@@ -221,18 +220,6 @@ func (c *Client) Alive(ctx context.Context) error {
 		return err
 	}
 	return noRegie(c.address, response.Status)
-}
-
-// Version says which Regie answers.
-func (c *Client) Version(ctx context.Context) (Version, error) {
-	return ask[Version](ctx, c, http.MethodGet, "/version", nil)
-}
-
-// Version is that of a server.
-type Version struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-	API     string `json:"api"`
 }
 
 // watched returns a context that ends where the engine falls silent: an answer may take its time,

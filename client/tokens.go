@@ -11,19 +11,6 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Users are the users of an installation, as control.Users.
-type Users struct{ client *Client }
-
-// List returns the users.
-func (u *Users) List(ctx context.Context) ([]control.UserView, error) {
-	return all[control.UserView](ctx, u.client, "/api/v1/users")
-}
-
-// Me returns the caller, and what the caller may do.
-func (u *Users) Me(ctx context.Context) (control.Me, error) {
-	return ask[control.Me](ctx, u.client, http.MethodGet, "/api/v1/users/me", nil)
-}
-
 // Tokens are the API tokens and the logins of browsers, as control.Tokens.
 type Tokens struct{ client *Client }
 

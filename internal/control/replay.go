@@ -83,9 +83,6 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 			return dispatch.Prompt{}, err
 		}
 	}
-	if err := r.checkWithin(ctx, in); err != nil {
-		return dispatch.Prompt{}, err
-	}
 	tools := r.Tools(ctx)
 	return engine.New(engine.Config{
 		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
@@ -93,25 +90,4 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 	}).Prompt(ctx, engine.PromptRequest{
 		SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange,
 	})
-}
-
-// checkWithin reports what is not in the workspace that was named as not found (spec 2.1).
-func (r *Rounds) checkWithin(ctx context.Context, in dispatch.PromptRequest) error {
-	if in.Root == "" {
-		return nil
-	}
-	id, session := in.SessionID, in.SessionID
-	if !in.RoundID.IsZero() {
-		round, err := r.Store.Round(ctx, in.RoundID)
-		if err != nil {
-			return err
-		}
-		id, session = in.RoundID, round.SessionID
-	}
-	_, workspace, err := r.Store.Session(ctx, session)
-	if err == nil && workspace.Root != in.Root {
-		err = regie.Errorf(regie.CodeNotFound, "nothing in this workspace has the id %s: look everywhere with --all",
-			id)
-	}
-	return err
 }
