@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -87,25 +86,19 @@ func examined(ctx context.Context, c *config.Config) []doctor.Server {
 			names = append(names, name)
 		}
 	}
-	out := make([]doctor.Server, len(names))
-	ctx, cancel := context.WithTimeout(ctx, doctorServers)
-	defer cancel()
-	var group sync.WaitGroup
-	for i, name := range names {
-		group.Go(func() { out[i] = examine(ctx, c, name) })
+	var out []doctor.Server
+	for _, info := range inspectAll(ctx, c, names, doctorServers) {
+		out = append(out, doctorServer(c, &info))
 	}
-	group.Wait()
 	return out
 }
 
-func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
-	p, _ := c.Named(name)
-	start := time.Now()
-	info := inspect(ctx, c, name, doctorServers)
+func doctorServer(c *config.Config, info *ProviderInfo) doctor.Server {
+	p, _ := c.Named(info.Name)
 	s := doctor.Server{
-		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
+		Name: info.Name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
 		HasKey: info.HasKey, Asked: usable(p),
-		Code: info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
+		Code: info.Code, Error: info.Error, Said: info.Said, Took: info.took,
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)

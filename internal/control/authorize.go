@@ -89,6 +89,18 @@ func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID)
 	return caller, c.owns(ctx, caller, ids...)
 }
 
+// authorizeIn is authorize for an operation on the workspace at a root, which it settles as
+// core.root does.
+func (c *core) authorizeIn(ctx context.Context, operation string, root *string, ids ...regie.ID) (
+	*access.Caller, error,
+) {
+	caller, err := c.authorize(ctx, operation)
+	if err == nil {
+		*root, err = c.root(ctx, caller, *root, ids...)
+	}
+	return caller, err
+}
+
 // authorizeAll is authorize for an operation that is about all workspaces, which no restricted
 // caller does.
 func (c *core) authorizeAll(ctx context.Context, operation string) (*access.Caller, error) {
@@ -108,11 +120,11 @@ func (c *core) owns(ctx context.Context, caller *access.Caller, ids ...regie.ID)
 	}
 	for _, id := range ids {
 		workspace, err := c.Store.WorkspaceOf(ctx, id)
-		if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
-			return err
-		}
-		if err != nil || !caller.Sees(workspace) {
+		switch {
+		case regie.CodeOf(err) == regie.CodeNotFound, err == nil && !caller.Sees(workspace):
 			return notFound(id)
+		case err != nil:
+			return err
 		}
 	}
 	return nil

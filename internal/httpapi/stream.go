@@ -144,24 +144,16 @@ func (o *stream) watched(e regie.Event) error {
 // buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
 func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
 	language := r.Header.Get("Accept-Language")
-	base := s.Base
-	if err := access.Room(r.Context()); err != nil { // while it can be said as any other error
-		s.refuse(out.w, r, "limit", err)
-		return
-	}
 	if r.Method == http.MethodHead { // it has none to tell
 		return
 	}
-	if base != nil && !out.leave() {
+	base := s.Base
+	if r.ProtoMajor > 1 { // other requests have the same connection
 		base = nil
 	}
 	ctx, done, err := access.Stay(r.Context(), base)
-	if err != nil { // others were faster
-		if out.conn != nil {
-			_ = out.conn.Close()
-		} else {
-			s.refuse(out.w, r, "limit", err)
-		}
+	if err != nil {
+		s.refuse(out.w, r, "limit", err)
 		return
 	}
 	if r.Header.Get(dispatch.UnattendedHeader) != "" {
@@ -170,6 +162,10 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	if base == nil {
 		defer done()
 		s.told(ctx, language, out, tell)
+		return
+	}
+	if !out.leave() {
+		done()
 		return
 	}
 	s.Going.Go(func() {
@@ -181,8 +177,7 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	})
 }
 
-// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is
-// none of its own. Who has said more than its request is cut off: a stream is the last answer on
+// leave takes the connection out of net/http, and reports whether it could. Who has said more than its request is cut off: a stream is the last answer on
 // its connection.
 func (o *stream) leave() bool {
 	conn, buffered, err := o.out.Hijack()
