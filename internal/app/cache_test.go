@@ -1,13 +1,11 @@
 package app_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider/providertest"
@@ -148,37 +146,6 @@ func TestCacheInJSON(t *testing.T) {
 	third := ask()
 	if m.count() != 6 || cachedAt(third).IsZero() || third.Exchanges[1].Reply.AI.Text() != "two files" {
 		t.Errorf("asked %d times, %+v", m.count(), third.Exchanges[1].Reply.AI)
-	}
-}
-
-// TestCacheOfAChat asks the same two things in two chats: the second one is answered from the
-// cache, message by message.
-func TestCacheOfAChat(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("hello"), says("and again"))
-	b := newBed(t, m)
-	b.caching("on", nil)
-	conn := b.connect()
-	talk := func(ctx context.Context) (views []store.RoundView) {
-		session := regie.NewID()
-		for _, text := range []string{"one", "two"} {
-			in := b.request(approval.Policy{})
-			in.SessionID, in.Text = session, text
-			run, err := conn.Submit(ctx, in)
-			fatal(t, err)
-			views = append(views, b.await(conn, run))
-		}
-		return views
-	}
-	talk(t.Context())
-	// a warm thread that ends with an answer from the cache goes on as any other
-	for i, view := range talk(t.Context()) {
-		if cachedAt(view).IsZero() {
-			t.Errorf("message %d was asked again", i+1)
-		}
-	}
-	if m.count() != 2 {
-		t.Errorf("asked %d times", m.count())
 	}
 }
 

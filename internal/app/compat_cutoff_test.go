@@ -2,20 +2,12 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // silent is a vendor that answers nobody before the test ends, and tells when it is asked.
@@ -78,57 +70,4 @@ func TestProxyCutOff(t *testing.T) {
 			d.closed = true
 		})
 	}
-}
-
-// cutKilled is what a child process of TestProxyKilled is told: to ask, and to be killed when that
-// stands in the log.
-type cutKilled struct {
-	Settings config.Config
-	Root     string
-}
-
-// TestProxyKilled kills the process with SIGKILL while a provider is asked: the next one has the
-// call in its log, and knows no outcome of it.
-func TestProxyKilled(t *testing.T) {
-	t.Parallel()
-	if said := os.Getenv("REGIE_TEST_CUT"); said != "" {
-		askAndDie(t, said)
-		return
-	}
-	for name, change := range map[string]func(*config.Config){"under a cap": capped} {
-		t.Run(name, func(t *testing.T) {
-			v, _ := silent(t)
-			d := passes(t, v, change)
-			d.close()
-			runKilled(t, "TestProxyKilled", "REGIE_TEST_CUT", cutKilled{d.settings, d.root})
-			want := regie.CodeEngineGone
-			if d.settings.Database != "" { // for an hour it may be a call of another engine
-				want = ""
-			}
-			d.cutOff(want)
-		})
-	}
-}
-
-func askAndDie(t *testing.T, said string) {
-	t.Helper()
-	var in cutKilled
-	fatal(t, json.Unmarshal([]byte(said), &in))
-	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
-	fatal(t, err)
-	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
-		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
-	}})))
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
-	fatal(t, err)
-	go func() { _, _ = http.DefaultClient.Do(request) }() //nolint:bodyclose // it has no answer
-	// between two looks
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		var calls []store.Proxied
-		if calls, err = conn.ProxiedNow(context.Background()); err != nil || len(calls) == 1 {
-			break
-		}
-	}
-	fatal(t, err)
-	die(t)
 }

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -244,73 +243,6 @@ func TestNamedSeen(t *testing.T) {
 	fatal(t, err)
 	if view := b.await(b.conn, second); view.Exchanges[0].Calls[0].Error == nil || view.Exchanges[0].Calls[0].Error.Code != regie.CodeFileChanged {
 		t.Errorf("%+v", view.Exchanges[0].Calls[0])
-	}
-}
-
-// TestNamedTooMuch names more than a prompt is to hold: results are left out, the model is told how
-// to read them again, and what the next messages name pushes older ones behind a summary. Every
-// prompt can be made anew.
-func TestNamedTooMuch(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Short.")}, 20)...)
-	files, names := map[string]string{}, ""
-	for i := range 8 {
-		name := fmt.Sprintf("f%d.txt", i)
-		files[name] = fmt.Sprintf("FILE%d\n", i) + strings.Repeat("some words of text\n", 150)
-		names += " @" + name
-	}
-	b := newUndoing(t, m, files)
-	session := regie.NewID()
-	left := 0
-	for _, typed := range []string{"hello", "compare" + names, "and then?", "once more" + names, "so?"} {
-		in := b.naming(session, typed, everything)
-		in.Limits.ContextTokens = 4000
-		run, err := b.conn.Submit(t.Context(), in)
-		fatal(t, err)
-		view := b.await(b.conn, run)
-		if view.Round.End != regie.EndAnswered {
-			t.Fatalf("%q ended %s %s", typed, view.Round.End, view.Round.EndNote)
-		}
-		sent := m.last()
-		left += strings.Count(sent, "left out to make room")
-		if named := strings.Contains(typed, "@"); named && (!strings.Contains(sent, "FILE7") || len(view.Enrichments) != 1) {
-			t.Errorf("%q: the last of what is named does not reach the model: %.3000s", typed, sent)
-		}
-		b.exact(run.RoundID)
-	}
-	if left == 0 {
-		t.Error("nothing was left out: the test shows nothing")
-	}
-	b.verified()
-}
-
-// TestNamedByTheDead: an engine that dies before it has read anything leaves that to the next one,
-// which reads first and then asks; one that finds a stopping word reads nothing, and neither does a
-// later run.
-func TestNamedByTheDead(t *testing.T) {
-	t.Parallel()
-	for _, word := range []regie.StopRequest{"", regie.StopInterrupt} {
-		t.Run("word "+string(word), func(t *testing.T) {
-			m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 3)...)
-			b := newBed(t, m)
-			b.alters()
-			fatal(t, os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("HORTENSIA\n"), 0o600))
-			first := b.run(everything)
-			dead := b.left(first, "see @a.txt", word)
-			conn := b.connect()
-			view := b.await(conn, dispatch.Run{SessionID: first.Session.ID, RoundID: dead})
-			read := word == ""
-			if got := len(outcomes(view)) == 1; got != read || (view.Round.End == regie.EndAnswered) != read || strings.Contains(m.last(), "HORTENSIA") != read {
-				t.Errorf("%s, read: %v; the model was told %s", view.Round.End, got, m.last())
-			}
-			if attempts := view.Exchanges[0].Attempts; read && len(attempts) != 0 {
-				t.Errorf("a model call is booked that nobody can have made: %+v", attempts)
-			}
-			next := b.send(conn, b.naming(first.Session.ID, "and now?", everything))
-			if view := b.await(conn, next); view.Round.End != regie.EndAnswered || len(view.Enrichments) != 0 || strings.Contains(m.last(), "HORTENSIA") != read {
-				t.Errorf("then %s, told %s", view.Round.End, m.last())
-			}
-		})
 	}
 }
 

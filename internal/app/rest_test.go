@@ -14,7 +14,6 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/store/storetest"
 )
 
 // again is the house after its engine has ended and another one has begun.
@@ -42,30 +41,6 @@ func TestKeyOverRestart(t *testing.T) {
 	streamed := h.ask("POST", path, `{"content":"hello"}`, key, carrying("Accept", "text/event-stream"))
 	if _ = streamed.Body.Close(); streamed.StatusCode != 200 || streamed.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("as a stream: %d %v", streamed.StatusCode, streamed.Header)
-	}
-}
-
-// TestKeyOnAnotherNode: what a key stands for is known to every process on one database.
-func TestKeyOnAnotherNode(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t))
-	b.settings.Database = storetest.Postgres(t)
-	h := b.serve("127.0.0.1:0")
-	other := *b
-	other.settings.DataDir = b.elsewhere()
-	there := other.serve("127.0.0.1:0")
-	place := h.placeAt(h.root)
-	body := func(name string) string { return fmt.Sprintf(`{"workspace_id":%q,"name":%q}`, place.ID, name) }
-	key := carrying("Idempotency-Key", "k")
-	h.json("POST", "/api/v1/sessions", body("a"), 201, nil, key)
-	there.json("POST", "/api/v1/sessions", body("a"), 201, nil, key)
-	there.json("POST", "/api/v1/sessions", body("b"), 409, nil, key)
-	// And so is what was settled: the next round has it, wherever it begins.
-	h.json("PATCH", "/api/v1/settings/limits", `{"chat":{"max_action_retries":7}}`, 200, nil)
-	var limits dispatch.LimitSettings
-	there.json("GET", "/api/v1/settings/limits", "", 200, &limits)
-	if got := limits.Chat.Retries; got.Value != 7 || got.Origin != "api" {
-		t.Errorf("on the other node: %+v", got)
 	}
 }
 

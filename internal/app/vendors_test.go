@@ -2,10 +2,8 @@ package app_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,10 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
@@ -58,100 +53,6 @@ func TestPerplexity(t *testing.T) {
 	in.Dialect = regie.DialectNative
 	if view := b.ask(in); view.Round.End != regie.EndProviderError || !strings.Contains(view.Round.EndNote.String(), "make no calls") {
 		t.Errorf("in the other dialect: %s %q", view.Round.End, view.Round.EndNote.String())
-	}
-}
-
-// fileSettings are settings from a regie.yaml.
-func fileSettings(t *testing.T, data, yaml string) config.Config {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "regie.yaml")
-	fatal(t, os.WriteFile(path, []byte(yaml), 0o600))
-	env := map[string]string{"REGIE_DATA_DIR": data, "HOME": t.TempDir(), "LAB_KEY": "sk-canary"}
-	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{Config: path})
-	fatal(t, err)
-	return settings
-}
-
-// TestHowAModelIsAsked: effort, one call at a time and the tier go from the file to the wire, of
-// each kind of server; a round keeps what it was started with, and what was sent can be shown
-// again.
-func TestHowAModelIsAsked(t *testing.T) {
-	t.Parallel()
-	type wanted struct{ in, not []string }
-	yaml := func(kind, vendor, tier, address, model, agent string) string {
-		if vendor != "" {
-			vendor = ", vendor: " + vendor
-		}
-		if tier != "" {
-			tier = ", service_tier: " + tier
-		}
-		return fmt.Sprintf("providers:\n  lab: {type: %s%s%s, base_url: %q, api_key_env: LAB_KEY}\nagents:\n  main: {provider: lab, model: %s%s}\n", kind, vendor, tier, address, model, agent)
-	}
-	const asks = ", reasoning_effort: high, parallel_tool_calls: false"
-	formats := append(providertest.Formats(), providertest.Vendors()...)
-	for _, c := range []struct {
-		kind, vendor, model, tier string
-		want                      wanted
-	}{
-		{"openai", "", "m", "flex", wanted{[]string{`"reasoning_effort":"high"`, `"parallel_tool_calls":false`, `"service_tier":"flex"`}, nil}},
-		{"openai", "groq", "openai/gpt-oss-120b", "performance", wanted{[]string{`"reasoning_effort":"high"`, `"parallel_tool_calls":false`, `"service_tier":"performance"`}, nil}},
-		{"openai", "deepseek", "deepseek-flash", "", wanted{[]string{`"thinking":{"type":"enabled"},"reasoning_effort":"high"`}, []string{"parallel_tool_calls", "service_tier"}}},
-		{"anthropic", "", "claude-opus-5-5", "standard_only", wanted{[]string{`"output_config":{"effort":"high"}`, `"disable_parallel_tool_use":true`, `"service_tier":"standard_only"`}, []string{`"thinking":{`}}},
-		{"anthropic", "", "claude-sonnet-4-6", "", wanted{[]string{`"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`}, nil}},
-		{"anthropic", "", "claude-haiku-4-5", "", wanted{[]string{`"thinking":{"type":"enabled","budget_tokens":6144}`}, []string{"output_config"}}},
-		{"ollama", "", "gpt-oss:20b", "", wanted{[]string{`"think":"high"`}, nil}},
-		{"ollama", "", "qwen3:8b", "", wanted{[]string{`"think":true`}, nil}},
-	} {
-		t.Run(c.kind+c.vendor+" "+c.model, func(t *testing.T) {
-			name := c.kind
-			if c.vendor != "" {
-				name = c.vendor
-			}
-			format := formats[slices.IndexFunc(formats, func(f providertest.Format) bool { return f.Name == name })]
-			server := providertest.NewServer(t, &format,
-				providertest.Scene{Thinking: "Hm.", Signature: "c2ln", Calls: []provider.Call{{ID: "w", Name: "files__write_file", Arguments: `{"content":"x","path":"out.txt"}`}}}, providertest.Scene{Text: []string{"Done."}})
-			data := filepath.Join(t.TempDir(), "data")
-			b := &bed{t: t, root: t.TempDir(), settings: fileSettings(t, data, yaml(c.kind, c.vendor, c.tier, server.URL+format.Path, c.model, asks))}
-			if from := b.settings.Providers["lab"].Origin["service_tier"]; (from != "") != (c.tier != "") {
-				t.Errorf("the tier is from %q", from)
-			}
-			conn := b.connect()
-			run := b.startRun(conn, approval.Policy{OnApproval: approval.Park})
-			asked := b.parked(conn, run.SessionID)
-			if err := conn.Close(); err != nil {
-				t.Error(err)
-			}
-			// The file says something else while the run waits: the run goes on as it was started.
-			b.settings = fileSettings(t, data, yaml(c.kind, c.vendor, "", server.URL+format.Path, c.model, ", reasoning_effort: low"))
-			conn = b.connect()
-			defer conn.Close()
-			b.decide(conn, asked.Approvals[0], allowAll(asked.Approvals[0])...)
-			view := b.await(conn, run)
-			expect(t, view, regie.EndAnswered, "SUCCEEDED")
-			requests := server.Requests()
-			for i, request := range requests {
-				for _, want := range c.want.in {
-					if !strings.Contains(string(request), want) {
-						t.Errorf("request %d lacks %s: %.300s", i, want, request)
-					}
-				}
-				for _, not := range c.want.not {
-					if strings.Contains(string(request), not) {
-						t.Errorf("request %d has %s: %.300s", i, not, request)
-					}
-				}
-				if p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: view.Round.ID, Exchange: i + 1}); err != nil || !p.Exact() || string(p.Body) != string(request) {
-					t.Errorf("request %d cannot be shown as it was: %v", i, err)
-				}
-			}
-			// The next round is asked as the file has it now.
-			again := b.startRun(conn, everything)
-			b.await(conn, again)
-			newest := server.Requests()
-			if last := string(newest[len(newest)-1]); strings.Contains(last, `"high"`) && c.model != "gpt-oss:20b" || strings.Contains(last, "service_tier") {
-				t.Errorf("a new run is asked as before: %.300s", last)
-			}
-		})
 	}
 }
 
