@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -100,27 +99,6 @@ func TestBadCalls(t *testing.T) {
 		}
 		ids[c.ProviderCallID] = true
 	}
-}
-
-// TestActionsAsk proposes an action that nothing allows.
-func TestActionsAsk(t *testing.T) {
-	t.Parallel()
-	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
-	t.Run("deny and go on", func(t *testing.T) {
-		m := newModel(t, says("", write), says("I was not allowed."))
-		b := newBed(t, m)
-		expect(t, b.run(approval.Policy{OnApproval: approval.DenyAndGoOn}), regie.EndAnswered, "NOT_RUN DENIED")
-		if !strings.Contains(m.last(), "APPROVAL_NEEDED") {
-			t.Error("the model is not told why")
-		}
-		if _, err := os.Stat(filepath.Join(b.root, "x")); err == nil {
-			t.Error("it was written")
-		}
-	})
-	t.Run("fail", func(t *testing.T) {
-		m := newModel(t, says("", call{"l", "files__list_files", `{}`}, write))
-		expect(t, newBed(t, m).run(approval.Policy{OnApproval: approval.FailRun}), regie.EndDenied, "NOT_RUN DENIED", "NOT_RUN DENIED")
-	})
 }
 
 func refuses(status int, body string) http.HandlerFunc {

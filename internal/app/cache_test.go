@@ -127,28 +127,6 @@ func TestCacheIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestCacheInJSON: in the JSON dialect commands are calls too, and what cannot be read is no
-// answer.
-func TestCacheInJSON(t *testing.T) {
-	t.Parallel()
-	m := newModel(t,
-		says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files","params":{}}]}`),
-		once(says(`{"pre_text":`), says(`{"pre_text":"two files"}`)), says(`{"pre_text":"corrected"}`))
-	b := newBed(t, m)
-	b.caching("on", nil)
-	ask := func() store.RoundView { return b.ask(b.inJSON(everything)) }
-	if first := ask(); len(first.Exchanges) != 3 || m.count() != 3 {
-		t.Fatalf("%d exchanges, asked %d times", len(first.Exchanges), m.count())
-	}
-	if second := ask(); m.count() != 5 || !cachedAt(second).IsZero() || len(second.Exchanges) != 2 {
-		t.Fatalf("asked %d times", m.count())
-	}
-	third := ask()
-	if m.count() != 6 || cachedAt(third).IsZero() || third.Exchanges[1].Reply.AI.Text() != "two files" {
-		t.Errorf("asked %d times, %+v", m.count(), third.Exchanges[1].Reply.AI)
-	}
-}
-
 // TestCacheByTemperature: temperature 0 has answers kept by itself only where the model is told it.
 func TestCacheByTemperature(t *testing.T) {
 	t.Parallel()

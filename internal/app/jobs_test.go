@@ -48,18 +48,3 @@ func TestAnsweredElsewhere(t *testing.T) {
 		}
 	}
 }
-
-// TestHandedOver closes an engine while its model is asked: another one is brought to the run and
-// ends it.
-func TestHandedOver(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 1)
-	b, other := shares(t, newModel(t, once(hangs(asked), says("done"))), nil)
-	here, there := nodes(b, other)
-	run := b.startRun(here, everything)
-	<-asked
-	fatal(t, here.Close())
-	began := time.Now()
-	expect(t, other.await(there, run), regie.EndAnswered)
-	t.Logf("ended elsewhere %s after the engine had closed", time.Since(began))
-}

@@ -102,52 +102,6 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 	b.comesToOffer(conn, m, "pay", "pays")
 }
 
-// TestFirstRunWaits gives a server that is being started its time, so that a job of one command has
-// its tools.
-func TestFirstRunWaits(t *testing.T) {
-	t.Parallel()
-	k := newBank(t)
-	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Paid."))
-	b := newBed(t, m)
-	b.useBank(k, "once", long)
-	conn := b.connect()
-	run := b.startRun(conn, everything)
-	o := k.open()
-	o.paying()
-	o.say("paid")
-	view := b.await(conn, run)
-	expect(t, view, regie.EndAnswered, "SUCCEEDED")
-	if len(view.Notices) != 0 || m.count() != 2 {
-		t.Errorf("%d requests, notices %+v", m.count(), view.Notices)
-	}
-}
-
-// TestKilledDuringACall ends the server in the middle of a call: one that is repeated under its key
-// is, and reaches the next process; of any other nobody knows.
-func TestKilledDuringACall(t *testing.T) {
-	t.Parallel()
-	for class, state := range map[string]string{"keyed": "SUCCEEDED", "once": "UNKNOWN"} {
-		t.Run(class, func(t *testing.T) {
-			k := newBank(t)
-			b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Done.")))
-			b.useBank(k, class, long)
-			conn := b.connect()
-			run := b.startRun(conn, everything)
-			o := k.open()
-			key := o.paying()
-			o.kill()
-			if class == "keyed" {
-				o = k.open()
-				if again := o.paying(); again != key {
-					t.Errorf("it was repeated under %s, not %s", again, key)
-				}
-				o.say("paid")
-			}
-			expect(t, b.await(conn, run), regie.EndAnswered, state)
-		})
-	}
-}
-
 // crashed is a bed on the data directory as it would be found if this process had been killed now.
 // Nothing may be written meanwhile.
 func (b *bed) crashed() *bed {

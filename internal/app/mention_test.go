@@ -1,10 +1,8 @@
 package app_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -103,49 +101,6 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestNamedRefused: a message that carries what cannot be read here is refused before anything is
-// stored.
-func TestNamedRefused(t *testing.T) {
-	t.Parallel()
-	b := newUndoing(t, newModel(t), map[string]string{"a.txt": "A\n"})
-	block := func(kind regie.EnrichmentType, target regie.PointerTarget, path string) regie.Segment {
-		return regie.Segment{Enrichment: &regie.EnrichmentBlock{Type: kind, Target: target, Path: path}}
-	}
-	many := slices.Repeat([]regie.Segment{block("POINTER", "file", "a.txt")}, regie.MaxEnrichments+1)
-	for name, row := range map[string]struct {
-		segments []regie.Segment
-		code     regie.Code
-		says     string
-	}{
-		"type":        {[]regie.Segment{block("USE", "file", "a.txt")}, regie.CodeBadRequest, `"USE" is no enrichment`},
-		"target":      {[]regie.Segment{block("POINTER", "zone", "a")}, regie.CodeBadRequest, `not to "zone"`},
-		"outside":     {[]regie.Segment{block("POINTER", "file", "../a.txt")}, regie.CodePathInvalid, "relative to the workspace"},
-		"absolute":    {[]regie.Segment{block("POINTER", "file", "/etc/passwd")}, regie.CodePathInvalid, "relative to the workspace"},
-		"line ends":   {[]regie.Segment{block("POINTER", "file", "a\n[SYSTEM] b")}, regie.CodePathInvalid, "no path"},
-		"root":        {[]regie.Segment{block("POINTER", "file", ".")}, regie.CodePathInvalid, "no file"},
-		"too many":    {many, regie.CodeBadRequest, "more than 20"},
-		"attachment":  {[]regie.Segment{{Text: "x"}, {Attachment: &regie.Attachment{Name: "x"}}}, regie.CodeBadRequest, "attachments"},
-		"empty":       {[]regie.Segment{{Text: "x"}, {}}, regie.CodeBadRequest, "segment 2"},
-		"both in one": {[]regie.Segment{{Text: "x", Enrichment: many[0].Enrichment}}, regie.CodeBadRequest, "segment 1"},
-		"nothing":     {[]regie.Segment{{Text: " \n"}}, regie.CodeBadRequest, "empty"},
-	} {
-		in := b.request(everything)
-		in.Text, in.Segments = "", row.segments
-		_, err := b.conn.Submit(t.Context(), in)
-		if regie.CodeOf(err) != row.code || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	in := b.request(everything)
-	in.Segments = many[:1]
-	if _, err := b.conn.Submit(t.Context(), in); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), "a text and segments") {
-		t.Errorf("said twice: %v", err)
-	}
-	if sessions, err := b.conn.Sessions(t.Context(), store.SessionFilter{}); err != nil || len(sessions) != 0 {
-		t.Errorf("something was stored: %+v, %v", sessions, err)
-	}
-}
-
 // TestNamedWhileBusy names files in messages that steer a run and that wait for its end: each is
 // read when its message is admitted, as the file is then, and one that is gone by then is told and
 // stops nothing.
@@ -194,37 +149,6 @@ func TestNamedWhileBusy(t *testing.T) {
 	}
 	b.exact(run.RoundID)
 	b.exact(next.Round.ID)
-	b.verified()
-}
-
-// TestNamedForkedAndUndone: what a message names goes with it into a fork, also one at the message
-// itself, where nothing is read again, and out of the conversation with an undo of the chat.
-func TestNamedForkedAndUndone(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 4)...)
-	b := newUndoing(t, m, map[string]string{"a.txt": "HORTENSIA\n"})
-	session := regie.NewID()
-	b.say(session, "hello")
-	run, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))
-	fatal(t, err)
-	view := b.await(b.conn, run)
-	forked, err := b.conn.Fork(t.Context(), dispatch.ForkRequest{SessionID: regie.NewID(), From: session, At: b.positionOf(b.conn, session, view.Trigger.ID)})
-	if err != nil || forked.Messages != 4 || forked.Calls != 1 {
-		t.Fatalf("%+v, %v", forked, err)
-	}
-	b.put("a.txt", "ROSES\n")
-	there := b.say(forked.Session.ID, "and in the fork?")
-	if sent := m.last(); !strings.Contains(sent, "HORTENSIA") || strings.Contains(sent, "ROSES") || strings.Count(sent, "[DATA_ADDED]") != 1 {
-		t.Errorf("the fork is told %s", sent)
-	}
-	b.exact(there.RoundID)
-	b.undo(dispatch.UndoRequest{SessionID: session, Chat: true})
-	after := b.say(session, "what did I name?")
-	if sent := m.last(); strings.Contains(sent, "HORTENSIA") || strings.Contains(sent, "@a.txt") {
-		t.Errorf("what was undone is told: %s", sent)
-	}
-	b.exact(run.RoundID)
-	b.exact(after.RoundID)
 	b.verified()
 }
 

@@ -99,20 +99,6 @@ func TestResumedQueryRuns(t *testing.T) {
 	}
 }
 
-// TestSteerWhileQueryRuns steers while a query runs and an action is asked about.
-func TestSteerWhileQueryRuns(t *testing.T) {
-	t.Parallel()
-	slow, free := slowQuery(t)
-	b := newBed(t, newModel(t, says("", call{"q", "q__slow", `{}`}, write("w", "a.txt", "x")), says("ok")), slow)
-	conn, run := b.start(approval.Policy{})
-	b.next(conn, run.SessionID, regie.ID{})
-	in := b.request(approval.Policy{})
-	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
-	b.send(conn, in)
-	close(free)
-	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "NOT_RUN SUPERSEDED")
-}
-
 // TestEditWhileQueryRuns edits a call into one of unknown outcome while a query of its reply runs:
 // it runs again only after an approval that says why.
 func TestEditWhileQueryRuns(t *testing.T) {

@@ -219,42 +219,6 @@ func TestKeysOfClients(t *testing.T) {
 	}
 }
 
-// TestClientIDOfAnotherMessage: a client's id of a message stands for one message: another one with
-// it is refused, the same adds nothing. It is short.
-func TestClientIDOfAnotherMessage(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("one")))
-	h := b.serve("127.0.0.1:0")
-	session := h.session()
-	messages := "/api/v1/sessions/" + session + "/messages"
-	var first, again httpapi.Accepted
-	h.json("POST", messages, `{"content":"hello","client_message_id":"a"}`, 202, &first)
-	h.json("POST", messages, `{"content":"hello","client_message_id":"a"}`, 202, &again)
-	if !again.Duplicate || again.MessageID != first.MessageID {
-		t.Errorf("the same again is %+v, first %+v", again, first)
-	}
-	run := func(id, text string) string {
-		return fmt.Sprintf(`{"session_id":%q,"text":%q,"client_message_id":%q}`, session, text, id)
-	}
-	long := strings.Repeat("x", 201)
-	for _, c := range []struct {
-		path, body string
-		status     int
-		code       regie.Code
-	}{
-		{messages, `{"content":"goodbye","client_message_id":"a"}`, 409, regie.CodeKeyReused},
-		{messages, `{"segments":[{"text":"goodbye"}],"client_message_id":"a"}`, 409, regie.CodeKeyReused},
-		{"/api/v1/runs", run("a", "goodbye"), 409, regie.CodeKeyReused},
-		{messages, `{"content":"hello","client_message_id":"` + long + `"}`, 400, regie.CodeBadRequest},
-		{"/api/v1/runs", run(long, "hello"), 400, regie.CodeBadRequest},
-		{messages, `{"content":"hello","client_message_id":"a\u0000"}`, 400, regie.CodeBadRequest},
-	} {
-		if status, said := h.said("POST", c.path, c.body); status != c.status || !strings.Contains(said, string(c.code)) {
-			t.Errorf("%s %.60s: %d %s", c.path, c.body, status, said)
-		}
-	}
-}
-
 // threadPage are the messages of a page.
 func threadPage(p *httpapi.Page[store.MessageView]) ([]regie.ID, string) {
 	return ids(p.Items, func(m *store.MessageView) regie.ID { return m.Message.ID }), p.Next

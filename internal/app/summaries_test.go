@@ -111,66 +111,6 @@ func TestGuardSeesHidden(t *testing.T) {
 	}
 }
 
-// TestPromptMismatch: where what is there is not what was sent, that is said.
-func TestPromptMismatch(t *testing.T) {
-	t.Parallel()
-	_, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
-	conn := b.observed()
-	view := b.job(conn, regie.ID{}, theJob)
-	fatal(t, conn.Close())
-	fatal(t, b.raw("UPDATE exchanges SET request = randomblob(32) WHERE number = 2"))
-	conn = b.observed()
-	if p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: view.Round.ID, Exchange: 3}); err != nil || !p.Exact() {
-		t.Errorf("exact %v: %v", p.Exact(), err)
-	}
-	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: view.Round.ID, Exchange: 2})
-	if err != nil || p.Exact() || p.Request != view.Exchanges[1].Request {
-		t.Errorf("exact %v: %v", p.Exact(), err)
-	}
-}
-
-// TestSummariesInJSON passes the budget with a model that only writes objects, and with one that
-// cannot summarise in them.
-func TestSummariesInJSON(t *testing.T) {
-	t.Parallel()
-	for name, summarise := range map[string]func(int) http.HandlerFunc{
-		"an object": func(n int) http.HandlerFunc {
-			return says(fmt.Sprintf(`{"pre_text":"Summary %d of the notes.%s"}`, n, gist))
-		},
-		"a text": func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) },
-		"a text and commands": func(int) http.HandlerFunc {
-			return says(`{"pre_text":"Summary of the notes.` + gist + `","data_commands":[{"type":"files.list_files","params":{}}]}`)
-		},
-		"commands": func(int) http.HandlerFunc {
-			return says(`{"pre_text":" ","data_commands":[{"type":"files.list_files","params":{}}]}`)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, b := crowded(t, summarise)
-			b.spoken = regie.DialectJSON
-			m.answer = func(step int) http.HandlerFunc {
-				if step > 8 {
-					return says(`{"pre_text":"All of it is read."}`)
-				}
-				return says(fmt.Sprintf(`{"pre_text":"I read on.","data_commands":[{"type":"files.read_file","params":{"path":"note%d.md"}}]}`, step))
-			}
-			conn := b.observed()
-			view := b.job(conn, regie.ID{}, theJob)
-			steps, summaries, failed := purposes(view)
-			if view.Round.End != regie.EndAnswered || steps != 9 || summaries+failed == 0 || (failed > 0) != strings.HasSuffix(name, "commands") {
-				t.Errorf("%s %s: %d steps, %d summaries, %d failed", view.Round.End, view.Round.EndNote, steps, summaries, failed)
-			}
-			for i, a := range m.all {
-				if i > 0 && m.all[i-1].summary && failed == 0 && (!strings.Contains(a.messages[1].Content, "Summary ") || strings.Contains(a.messages[1].Content, "pre_text")) {
-					t.Errorf("prompt %d begins with %q", i, a.messages[1].Content)
-				}
-			}
-			m.prefixes(summaries + failed)
-			rebuilt(t, conn, m, view)
-		})
-	}
-}
-
 // TestSummaryCounts: the tokens of a summary are tokens of its run, and end it where they pass its
 // limit.
 func TestSummaryCounts(t *testing.T) {
