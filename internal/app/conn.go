@@ -150,10 +150,8 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 			return c.current, c.checkRules()
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-waiting.Done():
-			return nil, context.Cause(waiting)
+		if err := rest(waiting, 10*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }

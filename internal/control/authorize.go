@@ -106,8 +106,7 @@ func (c *core) authorizeIn(ctx context.Context, operation string, root *string, 
 func (c *core) authorizeAll(ctx context.Context, operation string) (*access.Caller, error) {
 	caller, err := c.authorize(ctx, operation)
 	if err == nil && caller.Restricted() {
-		err = regie.Errorf(regie.CodeForbidden,
-			"this is about all workspaces, and the token is restricted to some")
+		err = access.ErrRestricted
 	}
 	return caller, err
 }

@@ -199,8 +199,7 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	if bearer := r.Header.Values("Authorization"); len(bearer) > 0 {
 		kind, token, _ := strings.Cut(bearer[0], " ")
 		if len(bearer) > 1 || !strings.EqualFold(kind, "Bearer") {
-			return nil, regie.Errorf(regie.CodeNoToken,
-				"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+			return nil, access.ErrNoToken
 		}
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(token), regie.TokenAPI)
 	}
@@ -215,8 +214,7 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 			"the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
 	}
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeNoToken,
-			"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+		return nil, access.ErrNoToken
 	}
 	return g.Gate.Admit(r.Context(), cookie.Value, regie.TokenBrowser)
 }

@@ -43,7 +43,6 @@ type stream struct {
 	ends func(*regie.Event) bool
 
 	mu     sync.Mutex
-	begun  bool
 	closed bool
 	beat   *time.Timer
 
@@ -130,13 +129,11 @@ type Watched struct {
 // watched writes an event of all sessions: its number is that of its own session's log, so it is no
 // id here.
 func (o *stream) watched(e regie.Event) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	frames, err := frame(nil, "", string(e.Type), Watched(e))
-	if err == nil {
-		err = o.write(frames)
+	if err != nil {
+		return err
 	}
-	return err
+	return o.write(frames)
 }
 
 // serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
@@ -202,11 +199,11 @@ func (s *server) told(base context.Context, language string, out *stream, tell f
 	defer cancel(nil)
 	s.opened(1)
 	defer s.opened(-1)
-	out.keepAlive(cancel)
-	defer out.close()
 	if err := out.begin(); err != nil {
 		return
 	}
+	out.keepAlive(cancel)
+	defer out.close()
 	s.ended(ctx, language, out, tell(ctx))
 }
 
@@ -223,9 +220,6 @@ func (s *server) ended(ctx context.Context, language string, out *stream, err er
 
 // begin tells the client that the stream is there, before there is anything to tell.
 func (o *stream) begin() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun = true
 	header := o.header
 	if o.conn == nil {
 		header = o.w.Header()
@@ -254,10 +248,10 @@ func (o *stream) keepAlive(cancel context.CancelCauseFunc) {
 	o.beat = time.AfterFunc(beat, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.closed || !o.begun {
+		if o.closed {
 			return
 		}
-		if err := o.write([]byte(":\n\n")); err != nil {
+		if err := o.writeLocked([]byte(":\n\n")); err != nil {
 			cancel(err)
 		}
 	})
@@ -271,8 +265,14 @@ func (o *stream) close() {
 	o.beat.Stop()
 }
 
-// write sends bytes at once. The lock is held.
 func (o *stream) write(data []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writeLocked(data)
+}
+
+// write sends bytes at once. The lock is held.
+func (o *stream) writeLocked(data []byte) error {
 	until := time.Now().Add(patienceWithReaders)
 	if o.conn != nil {
 		_ = o.conn.SetWriteDeadline(until) // what fails here fails at once below
@@ -296,8 +296,6 @@ func (o *stream) write(data []byte) error {
 
 // item writes one item of a stream.
 func (o *stream) item(item dispatch.Item) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var frames []byte
 	var err error
 	over := item.Event != nil && o.ends != nil && o.ends(item.Event)
@@ -353,8 +351,6 @@ func (p *replies) tell(item dispatch.Item, send func(event, id string, data any)
 
 // problem tells a stream that has begun why it ends.
 func (o *stream) problem(p problem) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	frames, err := frame(nil, "", "error", p)
 	if o.plain != nil {
 		frames, err = frame(nil, "", "", map[string]any{"error": p})
