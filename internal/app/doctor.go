@@ -35,7 +35,6 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 		Settle(ctx, &s.Config, s.Env)
 	}
 	s.Servers = func(ctx context.Context) []doctor.Server { return examined(ctx, &s.Config) }
-	s.Embedder = func(ctx context.Context) *doctor.Embedder { return tryEmbedder(ctx, &s.Config) }
 	s.Engine = func(ctx context.Context) doctor.EngineState { return engineState(ctx, s.Config) }
 	s.Shared = func(ctx context.Context) postgres.Inspection {
 		return postgres.Inspect(ctx, postgres.Config{URL: s.Config.Database, Dir: s.Config.DataDir})

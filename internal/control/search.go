@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -116,13 +115,7 @@ func around(text, wanted string) (string, bool) {
 		text = lower
 	}
 	from, to := max(0, at-aroundFound), min(len(text), at+len(wanted)+aroundFound)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to++
-	}
-	cut := text[from:to]
+	cut := strings.ToValidUTF8(text[from:to], "") // without halves of characters
 	if from > 0 {
 		cut = "…" + cut
 	}

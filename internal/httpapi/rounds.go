@@ -49,23 +49,17 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter) (Page[sto
 // its log has not come to: whoever stands there knows another log, as of before a restore, and
 // would never hear anything.
 func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
-	_, err := s.head(ctx, session, after)
-	return err
-}
-
-// head is where a session's log ends; its errors are those of reaches.
-func (s *server) head(ctx context.Context, session regie.ID, after int64) (int64, error) {
 	found, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {
 	case err != nil:
-		return 0, err
+		return err
 	case len(found) == 0 || found[0].ID != session:
-		return 0, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+		return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 	case after > found[0].Head:
-		return 0, regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew",
+		return regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew",
 			found[0].Head, after)
 	}
-	return found[0].Head, nil
+	return nil
 }
 
 // known returns CodeNotFound for a session that is not there.

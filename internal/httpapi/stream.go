@@ -174,8 +174,8 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	})
 }
 
-// leave takes the connection out of net/http, and reports whether it could. Who has said more than its request is cut off: a stream is the last answer on
-// its connection.
+// leave takes the connection out of net/http, and reports whether it could. Who has said more than
+// its request is cut off: a stream is the last answer on its connection.
 func (o *stream) leave() bool {
 	conn, buffered, err := o.out.Hijack()
 	if err != nil {
@@ -186,19 +186,12 @@ func (o *stream) leave() bool {
 	return true
 }
 
-// opened counts a stream.
-func (s *server) opened(n int) {
-	if s.Open != nil {
-		s.Open(n)
-	}
-}
-
 // told has tell write to a stream.
 func (s *server) told(base context.Context, language string, out *stream, tell func(context.Context) error) {
 	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
-	s.opened(1)
-	defer s.opened(-1)
+	s.Open(1)
+	defer s.Open(-1)
 	if err := out.begin(); err != nil {
 		return
 	}

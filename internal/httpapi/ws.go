@@ -116,8 +116,8 @@ func (w *hijacker) Hijack() (conn net.Conn, buffered *bufio.ReadWriter, err erro
 
 // serve is the whole life of a WebSocket, as long as base.
 func (k *socket) serve(base context.Context) {
-	k.server.opened(1)
-	defer k.server.opened(-1)
+	k.server.Open(1)
+	defer k.server.Open(-1)
 	// with the server's end the library would cut the connection, without a word
 	ctx, cancel := context.WithCancel(context.WithoutCancel(base))
 	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
