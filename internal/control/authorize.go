@@ -150,14 +150,7 @@ func notFound(id regie.ID) error {
 }
 
 // given are those of some ids that a request names.
-func given(ids ...regie.ID) (out []regie.ID) {
-	for _, id := range ids {
-		if !id.IsZero() {
-			out = append(out, id)
-		}
-	}
-	return out
-}
+func given(ids ...regie.ID) []regie.ID { return slices.DeleteFunc(ids, regie.ID.IsZero) }
 
 // refusePart returns CodeBadRequest where a restricted caller names something by a part of its id:
 // it could be the part of an id in another workspace.

@@ -39,20 +39,18 @@ func (s *Sessions) Get(ctx context.Context, session regie.ID) (store.SessionView
 	if _, err := s.authorize(ctx, "show_session", session); err != nil {
 		return store.SessionView{}, err
 	}
+	var view store.SessionView
 	user, err := s.Store.UserNamed(ctx, s.UserName)
-	if err != nil {
-		return store.SessionView{}, err
+	if err == nil {
+		view, err = s.Store.SessionView(ctx, session, user)
 	}
-	view, err := s.Store.SessionView(ctx, session, user)
+	if err == nil && s.Present != nil {
+		var there dispatch.Presence
+		there, err = s.Present.Of(ctx, view.UserID)
+		view.Mode = there.Mode
+	}
 	if err != nil {
 		return view, err
-	}
-	if s.Present != nil {
-		there, err := s.Present.Of(ctx, view.UserID)
-		if err != nil {
-			return view, err
-		}
-		view.Mode = there.Mode
 	}
 	report, err := s.Store.Verify(ctx, session)
 	if regie.CodeOf(err) == regie.CodeChainBroken {
@@ -123,14 +121,12 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 			"the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
 	}
 	in.Agent = cmp.Or(in.Agent, MainAgent)
-	if err := s.checkAgent(in.Agent); err != nil {
-		return regie.Session{}, err
+	err := s.checkAgent(in.Agent)
+	if err == nil && in.Name != "" {
+		in.Name, err = sessionName(in.Name)
 	}
-	if in.Name != "" {
-		var err error
-		if in.Name, err = sessionName(in.Name); err != nil {
-			return regie.Session{}, err
-		}
+	if err != nil {
+		return regie.Session{}, err
 	}
 	place, err := s.findWorkspace(ctx, in.WorkspaceID)
 	if err != nil {

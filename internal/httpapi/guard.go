@@ -58,8 +58,8 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 		harden(w.Header())
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
-		w = &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
-		r = boundBody(w, r, control, g.bodyTime())
+		w = &boundedWriter{ResponseWriter: w, control: control, bound: cmp.Or(g.AnswerTime, time.Minute)}
+		r = boundBody(w, r, control, cmp.Or(g.BodyTime, 30*time.Second))
 		err := g.host(r.Host)
 		if err == nil {
 			err = g.origin(r)
@@ -249,7 +249,3 @@ func secure(r *http.Request) bool {
 
 // ErrStopping is why the requests of a server end that stops: whoever asks again asks the next one.
 var ErrStopping = regie.Errorf(regie.CodeEngineGone, "the server stops")
-
-func (g *Guard) answerTime() time.Duration { return cmp.Or(g.AnswerTime, time.Minute) }
-
-func (g *Guard) bodyTime() time.Duration { return cmp.Or(g.BodyTime, 30*time.Second) }
