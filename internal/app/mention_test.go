@@ -12,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // naming is a request that says what a person typed.
@@ -168,26 +167,4 @@ func TestNamedSeen(t *testing.T) {
 	if view := b.await(b.conn, second); view.Exchanges[0].Calls[0].Error == nil || view.Exchanges[0].Calls[0].Error.Code != regie.CodeFileChanged {
 		t.Errorf("%+v", view.Exchanges[0].Calls[0])
 	}
-}
-
-// left stores a message in the session of a round, with the round that it starts, as a process does
-// that dies in the next instant, and the word that another one says then.
-func (b *bed) left(like store.RoundView, typed string, word regie.StopRequest) regie.ID {
-	b.t.Helper()
-	s, err := sqlite.Open(b.t.Context(), sqlite.Config{Dir: b.settings.DataDir})
-	fatal(b.t, err)
-	defer s.Close()
-	round := like.Round
-	round.ID = regie.NewID()
-	accepted, err := s.Submit(b.t.Context(), store.Submission{
-		SessionID: like.Session.ID, Round: round, Holder: "who died",
-		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: like.Trigger.Author, ClientID: regie.NewID().String(), Rich: chat.Mentions(typed, app.Look(b.root)),
-		},
-	})
-	if err == nil && word != "" {
-		_, err = s.RequestStop(b.t.Context(), accepted.RoundID, word)
-	}
-	fatal(b.t, err)
-	return accepted.RoundID
 }

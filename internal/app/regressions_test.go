@@ -14,7 +14,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -128,33 +127,6 @@ func TestEditWhileQueryRuns(t *testing.T) {
 		view, _ := conn.Get(t.Context(), run.RoundID)
 		t.Errorf("the UNKNOWN action ran a second time without an approval that says why: %v", states(view))
 	}
-}
-
-// fakeModel answers in this process. Its first reply comes once said is closed, after which no word
-// reaches it any more; asked is closed when it is wanted.
-type fakeModel struct {
-	first       provider.Part
-	asked, said chan struct{}
-	calls       atomic.Int64
-}
-
-func (f *fakeModel) Name() string { return "fake" }
-func (f *fakeModel) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true}
-}
-func (f *fakeModel) Open(provider.Head) (provider.Conversation, error) { return f, nil }
-func (f *fakeModel) Append(...provider.Turn)                           {}
-func (f *fakeModel) EndWith(provider.Tail)                             {}
-func (f *fakeModel) Request() (regie.Hash, int)                        { return regie.HashOf([]byte("x")), 1 }
-
-func (f *fakeModel) Send(context.Context, func(provider.Delta)) (*provider.Reply, error) {
-	part := provider.Part{Type: regie.PartText, Text: "ok"}
-	if f.calls.Add(1) == 1 {
-		close(f.asked)
-		<-f.said
-		part = f.first
-	}
-	return &provider.Reply{Parts: []provider.Part{part}, StopReason: "stop"}, nil
 }
 
 // TestStricterSettings approves a call under settings that are stricter than those of its run: the
