@@ -1,6 +1,7 @@
 package regie
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -81,24 +82,14 @@ const (
 // Status returns the call's state as a CommandResult has it (decision 52). A call that is not
 // settled is not executed.
 func (c *Call) Status() CommandStatus {
-	switch c.State {
-	case CallSucceeded:
-		return StatusSuccess
-	case CallFailed:
-		return StatusFailed
-	case CallUnknown:
-		return StatusUnknown
-	case CallNotRun:
-		switch c.NotRun {
-		case NotRunDenied, NotRunExpired, NotRunInterrupted, NotRunSuperseded:
-			return StatusCancelled
-		case NotRunCached:
-			return StatusCached
-		default:
-		}
-	default:
+	settled := map[CallState]CommandStatus{
+		CallSucceeded: StatusSuccess, CallFailed: StatusFailed, CallUnknown: StatusUnknown,
 	}
-	return StatusNotExecuted
+	notRun := map[NotRunCode]CommandStatus{
+		NotRunDenied: StatusCancelled, NotRunExpired: StatusCancelled, NotRunInterrupted: StatusCancelled,
+		NotRunSuperseded: StatusCancelled, NotRunCached: StatusCached,
+	}
+	return cmp.Or(settled[c.State], notRun[c.NotRun], StatusNotExecuted)
 }
 
 // Origin says where a call comes from (spec 4.1, decision 46).

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -44,20 +45,12 @@ func NewID() ID {
 // one id, one spelling.
 func ParseID(s string) (ID, error) {
 	var id ID
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+	packed := strings.ReplaceAll(s, "-", "")
+	if len(s) != 36 || len(packed) != 32 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return ID{}, Errorf(CodeBadID, "%q is not an id: ids have 36 characters, such as %s", clip(s, 60),
 			"0197e0a1-2b3c-7d4e-8f50-61728394a5b6")
 	}
-	packed := make([]byte, 0, 32)
-	for i := range len(s) {
-		if s[i] >= 'A' && s[i] <= 'F' {
-			return ID{}, Errorf(CodeBadID, "%q is not an id: write it in lower case", s)
-		}
-		if i != 8 && i != 13 && i != 18 && i != 23 {
-			packed = append(packed, s[i])
-		}
-	}
-	if _, err := hex.Decode(id[:], packed); err != nil {
+	if _, err := hex.Decode(id[:], []byte(packed)); err != nil || s != strings.ToLower(s) {
 		return ID{}, Errorf(CodeBadID, "%q is not an id: it holds other characters than 0-9 and a-f", s)
 	}
 	if id.IsZero() { // it would be as one that is not there

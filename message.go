@@ -61,7 +61,6 @@ const (
 	AuthorUser      AuthorKind = "user"
 	AuthorAgent     AuthorKind = "agent"
 	AuthorComponent AuthorKind = "component"
-	AuthorTask      AuthorKind = "task"
 )
 
 // Author is who wrote a message: a user's id, an agent's name with its model, a component's name, a
@@ -84,7 +83,6 @@ const (
 	PartText     PartType = "text"
 	PartThinking PartType = "thinking"
 	PartCall     PartType = "call"
-	PartMedia    PartType = "media"
 )
 
 // Part is one piece of the canonical turn, in the order in which the model produced it (decision
@@ -105,8 +103,6 @@ type Part struct {
 	// ProviderCallID is the id that the model gave the call, where the row has another one because
 	// it repeats (decision 8).
 	ProviderCallID string `json:"provider_call_id,omitempty"`
-	// Media is an attachment shown at this place.
-	Media *Attachment `json:"media,omitempty"`
 }
 
 // Attachment is a blob with a name and a type inside a message (decision 18).
@@ -305,31 +301,29 @@ type Message struct {
 // where the sender may not fill it (spec 2.2).
 func (m *Message) Variant() (Variant, error) {
 	var filled []Variant
-	if len(m.Rich) > 0 {
-		filled = append(filled, VariantRich)
+	var senders []Sender // of the last one that is filled
+	for _, content := range []struct {
+		variant Variant
+		there   bool
+		senders []Sender
+	}{
+		{VariantRich, len(m.Rich) > 0, []Sender{SenderUser}},
+		{VariantText, m.Text != "", []Sender{SenderUser, SenderAI}},
+		{VariantAI, m.AI != nil, []Sender{SenderAI}},
+		{VariantSystem, m.System != nil, []Sender{SenderSystem}},
+	} {
+		if content.there {
+			filled, senders = append(filled, content.variant), content.senders
+		}
 	}
-	if m.Text != "" {
-		filled = append(filled, VariantText)
+	switch {
+	case len(filled) != 1:
+		return "", Errorf(CodeBadRequest,
+			"a message has exactly one content, this one has %d: fill one of rich_content, text_content, ai_message_json, system_message", len(filled))
+	case !slices.Contains(senders, m.Sender):
+		return "", Errorf(CodeBadRequest, "a message of sender %s cannot carry %s content", m.Sender, filled[0])
 	}
-	if m.AI != nil {
-		filled = append(filled, VariantAI)
-	}
-	if m.System != nil {
-		filled = append(filled, VariantSystem)
-	}
-	if len(filled) != 1 {
-		return "",
-			Errorf(CodeBadRequest,
-				"a message has exactly one content, this one has %d: fill one of rich_content, text_content, ai_message_json, system_message", len(filled))
-	}
-	legal := map[Variant][]Sender{
-		VariantRich: {SenderUser}, VariantText: {SenderUser, SenderAI},
-		VariantAI: {SenderAI}, VariantSystem: {SenderSystem},
-	}
-	if slices.Contains(legal[filled[0]], m.Sender) {
-		return filled[0], nil
-	}
-	return "", Errorf(CodeBadRequest, "a message of sender %s cannot carry %s content", m.Sender, filled[0])
+	return filled[0], nil
 }
 
 // CallIDs returns the calls that the message owns, in order: those that a reply proposes, or the

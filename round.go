@@ -3,6 +3,8 @@ package regie
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -12,7 +14,6 @@ type Reason string
 // The reasons that start a round.
 const (
 	ReasonUserMessage     Reason = "USER_MESSAGE"
-	ReasonManualTrigger   Reason = "MANUAL_TRIGGER"
 	ReasonAutomationStart Reason = "AUTOMATION_START"
 	ReasonTaskCallback    Reason = "TASK_CALLBACK"
 )
@@ -30,7 +31,6 @@ const (
 	ExchangeAnswer ExchangeReason = "ANSWER"
 	// ExchangeNudge follows a reply that ended nothing, because nobody reads along (spec 3.1).
 	ExchangeNudge ExchangeReason = "NUDGE"
-	ExchangeWake  ExchangeReason = "WAKE"
 	// ExchangeCommand calls no model: a person's own command is its one call (spec 10.1, the chat's
 	// !).
 	ExchangeCommand ExchangeReason = "COMMAND"
@@ -139,42 +139,30 @@ func (l Limits) Deadline(start time.Time) time.Time {
 
 // Lower takes each limit that is wanted and lower; nothing raises one (spec 13).
 func (l Limits) Lower(wanted Limits) Limits {
-	lower := func(limit, wanted int64) int64 {
+	return l.combine(wanted, func(limit, wanted int64) int64 {
 		if wanted > 0 && (limit <= 0 || wanted < limit) {
 			return wanted
 		}
 		return limit
+	})
+}
+
+// combine picks each limit of two.
+func (l Limits) combine(other Limits, pick func(limit, other int64) int64) Limits {
+	limits, others := reflect.ValueOf(&l).Elem(), reflect.ValueOf(other)
+	for i := range limits.NumField() {
+		limit := limits.Field(i)
+		limit.SetInt(pick(limit.Int(), others.Field(i).Int()))
 	}
-	each := func(limit *int, wanted int) { *limit = int(lower(int64(*limit), int64(wanted))) }
-	each(&l.Total, wanted.Total)
-	each(&l.Queries, wanted.Queries)
-	each(&l.Retries, wanted.Retries)
-	each(&l.FormatErrors, wanted.FormatErrors)
-	each(&l.CallsInReply, wanted.CallsInReply)
-	each(&l.ContextTokens, wanted.ContextTokens)
-	each(&l.ContextMessages, wanted.ContextMessages)
-	l.Tokens, l.Seconds = lower(l.Tokens, wanted.Tokens), lower(l.Seconds, wanted.Seconds)
 	return l
 }
 
 // Negative names a limit that is below zero, which none can be; it is empty where none is.
 func (l Limits) Negative() string {
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"max_autonomous_roundtrips", int64(l.Total)},
-		{"max_data_query_iterations", int64(l.Queries)},
-		{"max_action_retries", int64(l.Retries)},
-		{"max_format_error_retries", int64(l.FormatErrors)},
-		{"max_tool_calls", int64(l.CallsInReply)},
-		{"max_tokens", l.Tokens},
-		{"max_seconds", l.Seconds},
-		{"context_tokens", int64(l.ContextTokens)},
-		{"max_context_messages", int64(l.ContextMessages)},
-	} {
-		if limit.value < 0 {
-			return limit.name
+	for field, value := range reflect.ValueOf(l).Fields() {
+		if value.Int() < 0 {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			return name
 		}
 	}
 	return ""
@@ -182,16 +170,7 @@ func (l Limits) Negative() string {
 
 // Over takes each limit that is set over those of other, which are the defaults.
 func (l Limits) Over(other Limits) Limits {
-	pick := func(limit *int, otherwise int) { *limit = cmp.Or(*limit, otherwise) }
-	pick(&l.Total, other.Total)
-	pick(&l.Queries, other.Queries)
-	pick(&l.Retries, other.Retries)
-	pick(&l.FormatErrors, other.FormatErrors)
-	pick(&l.CallsInReply, other.CallsInReply)
-	pick(&l.ContextTokens, other.ContextTokens)
-	pick(&l.ContextMessages, other.ContextMessages)
-	l.Tokens, l.Seconds = cmp.Or(l.Tokens, other.Tokens), cmp.Or(l.Seconds, other.Seconds)
-	return l
+	return l.combine(other, func(limit, otherwise int64) int64 { return cmp.Or(limit, otherwise) })
 }
 
 // Round is one bounded autonomous run of the loop on a session (spec 1). It keeps its id through

@@ -1,9 +1,6 @@
 package regie
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // WaitKind says what a round waits for (decision 12).
 type WaitKind string
@@ -12,10 +9,8 @@ type WaitKind string
 const (
 	WaitApproval WaitKind = "APPROVAL"
 	WaitQuestion WaitKind = "QUESTION"
-	WaitTask     WaitKind = "TASK"
 	WaitNetwork  WaitKind = "NETWORK"
 	WaitProvider WaitKind = "PROVIDER" // the settings of its provider (decision 54)
-	WaitChild    WaitKind = "CHILD"
 )
 
 // WaitState is the state of a wait.
@@ -28,21 +23,6 @@ const (
 	WaitExpired   WaitState = "EXPIRED"
 	WaitWithdrawn WaitState = "WITHDRAWN"
 )
-
-// Wait is a round's durable wait for a person, a callback or the network (spec 3.5, decisions 11
-// and 12): a row, no goroutine.
-type Wait struct {
-	ID        ID              `json:"id"`
-	SessionID ID              `json:"session_id"`
-	RoundID   ID              `json:"round_id"`
-	Kind      WaitKind        `json:"kind"`
-	ObjectID  ID              `json:"object_id"` // approval, module, task, child session
-	OwnerID   ID              `json:"owner_id"`  // who is to answer
-	Deadline  time.Time       `json:"deadline,omitzero"`
-	Default   json.RawMessage `json:"default,omitempty"` // what comes true at the deadline (decision 11)
-	State     WaitState       `json:"state"`
-	CreatedAt time.Time       `json:"created_at"`
-}
 
 // Outage is a failure of the network that a round waits out before it asks its model again
 // (decisions 25 and 42).

@@ -29,7 +29,6 @@ import (
 // example, they return CodeLocked.
 type Client struct {
 	// The nouns of the service; those that are not here yet are methods of Client.
-	Users    *Users
 	Tokens   *Tokens
 	Presence *PresenceService
 
@@ -87,7 +86,7 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Users, c.Tokens, c.Presence = &Users{c}, &Tokens{c}, &PresenceService{c}
+	c.Tokens, c.Presence = &Tokens{c}, &PresenceService{c}
 	return c
 }
 
@@ -185,11 +184,11 @@ func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, erro
 
 // List returns the rounds that a filter selects, the newest first.
 func (c *Client) List(ctx context.Context, f store.RoundFilter) ([]store.RoundSummary, error) {
-	path, query := "/api/v1/rounds", url.Values{"root": {f.Root}}
+	path := "/api/v1/rounds"
 	if !f.SessionID.IsZero() {
-		path, query = "/api/v1/sessions/"+f.SessionID.String()+"/rounds", url.Values{}
+		path = "/api/v1/sessions/" + f.SessionID.String() + "/rounds"
 	}
-	return list[store.RoundSummary](ctx, c, path, query, f.Before, cmp.Or(f.Limit, 20))
+	return list[store.RoundSummary](ctx, c, path, f, cmp.Or(f.Limit, 20))
 }
 
 // Spent returns what was spent today in the workspace at root, or in all for "", and in all of them
@@ -221,18 +220,6 @@ func (c *Client) Alive(ctx context.Context) error {
 		return err
 	}
 	return noRegie(c.address, response.Status)
-}
-
-// Version says which Regie answers.
-func (c *Client) Version(ctx context.Context) (Version, error) {
-	return ask[Version](ctx, c, http.MethodGet, "/version", nil)
-}
-
-// Version is that of a server.
-type Version struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-	API     string `json:"api"`
 }
 
 // watched returns a context that ends where the engine falls silent: an answer may take its time,
@@ -361,11 +348,9 @@ type page[T any] struct {
 
 // list reads a list to its end, or to as many items as are wanted. From is a place of it that
 // somebody knows from elsewhere.
-func list[T any](ctx context.Context, c *Client, path string, query url.Values,
-	from store.Mark, wanted int,
-) ([]T, error) {
+func list[T any](ctx context.Context, c *Client, path string, filter any, wanted int) ([]T, error) {
 	out := []T{}
-	err := pages(ctx, c, path, query, from, wanted, func(p page[T]) (string, int) {
+	err := pages(ctx, c, path, filter, wanted, func(p page[T]) (string, int) {
 		out = append(out, p.Items...)
 		return p.Next, wanted - len(out)
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -14,24 +13,7 @@ import (
 // Prompt returns what would be sent to a session's model now, or what was sent in a stored model
 // call, byte for byte (decision 14).
 func (c *Client) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error) {
-	query := url.Values{}
-	for _, field := range []struct {
-		name string
-		id   regie.ID
-	}{{"session", in.SessionID}, {"round", in.RoundID}, {"call", in.CallID}} {
-		if !field.id.IsZero() {
-			query.Set(field.name, field.id.String())
-		}
-	}
-	for name, text := range map[string]string{"root": in.Root, "call_part": in.CallPart} {
-		if text != "" {
-			query.Set(name, text)
-		}
-	}
-	if in.Exchange != 0 {
-		query.Set("exchange", strconv.Itoa(in.Exchange))
-	}
-	return ask[dispatch.Prompt](ctx, c, http.MethodGet, "/api/v1/prompt?"+query.Encode(), nil)
+	return ask[dispatch.Prompt](ctx, c, http.MethodGet, "/api/v1/prompt?"+queryOf(in), nil)
 }
 
 // CacheStats says what is in the response cache of the workspace at root, or of all for "".

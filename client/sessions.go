@@ -4,42 +4,21 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
-func selected(root, short string, id regie.ID) url.Values {
-	query := url.Values{"root": {root}, "short": {short}}
-	if !id.IsZero() {
-		query.Set("id", id.String())
-	}
-	return query
-}
-
 // Sessions lists sessions, the one where something happened last first.
 func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.SessionSummary, error) {
-	query := selected(f.Root, f.Short, f.ID)
-	if f.API {
-		query.Set("api", "true")
-	}
-	if f.Type != "" {
-		query.Set("type", string(f.Type))
-	}
-	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", query, f.Before, cmp.Or(f.Limit, 1000))
+	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", f, cmp.Or(f.Limit, 1000))
 }
 
 // Messages returns a part of a session's thread, in its order.
 func (c *Client) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error) {
-	query := url.Values{"after": {strconv.FormatInt(in.After, 10)}, "limit": {strconv.Itoa(cmp.Or(in.Limit, 1000))}}
-	if in.Before > 0 {
-		query.Del("after")
-		query.Set("before", strconv.FormatInt(in.Before, 10))
-	}
-	return all[store.MessageView](ctx, c, "/api/v1/sessions/"+in.SessionID.String()+"/messages?"+query.Encode())
+	in.Limit = cmp.Or(in.Limit, 1000)
+	return all[store.MessageView](ctx, c, "/api/v1/sessions/"+in.SessionID.String()+"/messages?"+queryOf(in))
 }
 
 // Session returns a session with its thread.
@@ -58,8 +37,8 @@ func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forke
 
 // Remove erases what a session held; the chain of its log stays.
 func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error) {
-	return ask[store.Removed](ctx, c, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+
-		url.Values{"by": {in.By}}.Encode(), nil)
+	return ask[store.Removed](ctx, c, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+queryOf(in),
+		nil)
 }
 
 // Rename gives a session another name.
@@ -79,7 +58,7 @@ func (c *Client) Export(ctx context.Context, session regie.ID) (store.SessionExp
 
 // Verify checks the logs that a filter selects, each by itself (spec 11.4).
 func (c *Client) Verify(ctx context.Context, f store.LogFilter) ([]store.LogReport, error) {
-	return all[store.LogReport](ctx, c, "/api/v1/verify?"+selected(f.Root, f.Short, f.ID).Encode())
+	return all[store.LogReport](ctx, c, "/api/v1/verify?"+queryOf(f))
 }
 
 // Replay runs a stored round once more from the store alone and compares what it would ask of the

@@ -5,41 +5,19 @@ import (
 	"context"
 	"math"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Users are the users of an installation, as control.Users.
-type Users struct{ client *Client }
-
-// List returns the users.
-func (u *Users) List(ctx context.Context) ([]control.UserView, error) {
-	return all[control.UserView](ctx, u.client, "/api/v1/users")
-}
-
-// Me returns the caller, and what the caller may do.
-func (u *Users) Me(ctx context.Context) (control.Me, error) {
-	return ask[control.Me](ctx, u.client, http.MethodGet, "/api/v1/users/me", nil)
-}
-
 // Tokens are the API tokens and the logins of browsers, as control.Tokens.
 type Tokens struct{ client *Client }
 
 // List returns tokens, the oldest first.
 func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
-	query := url.Values{
-		"ended": {strconv.FormatBool(filter.Ended)},
-		"kind":  {string(filter.Kind)}, "short": {filter.Short},
-	}
-	if !filter.ID.IsZero() {
-		query.Set("id", filter.ID.String())
-	}
 	limit := cmp.Or(filter.Limit, math.MaxInt)
-	return list[regie.Token](ctx, t.client, "/api/v1/tokens", query, filter.After, limit)
+	return list[regie.Token](ctx, t.client, "/api/v1/tokens", filter, limit)
 }
 
 // Add makes a token and returns its secret, which is shown this once.

@@ -31,12 +31,6 @@ type (
 	Found = dispatch.Found
 	// Item is one thing on a session's stream.
 	Item = dispatch.Item
-	// LimitChange are those of one type of session.
-	LimitChange = dispatch.LimitChange
-	// LimitChanges are limits to be stored.
-	LimitChanges = dispatch.LimitChanges
-	// LimitSettings are the limits of chats and of automations.
-	LimitSettings = dispatch.LimitSettings
 	// MessagesRequest names a part of a session's thread.
 	MessagesRequest = dispatch.MessagesRequest
 	// OnApproval says what happens with a call that needs an approval while nobody watches (spec
@@ -97,20 +91,14 @@ type (
 	MadeToken = control.MadeToken
 	// SetupLink lets one browser in, once.
 	SetupLink = control.SetupLink
-	// Me is who asks.
-	Me = control.Me
 	// RevokeTokensRequest ends tokens, all of them or none.
 	RevokeTokensRequest = control.RevokeTokensRequest
 	// TokenFilter chooses tokens.
 	TokenFilter = store.TokenFilter
 	// TokenRequest asks for a token.
 	TokenRequest = control.TokenRequest
-	// UserView is a user.
-	UserView = control.UserView
 	// CacheStats is what is in the response cache of a workspace, or of all of them.
 	CacheStats = store.CacheStats
-	// Controlled is the answer to a request for control of a session (spec 5.1, decision 43).
-	Controlled = store.Controlled
 	// Forked is the answer to a Fork.
 	Forked = store.Forked
 	// Inbox is what waits for people (spec 4.4).
@@ -174,13 +162,6 @@ const (
 const (
 	RelaunchChain  = approval.RelaunchChain
 	RelaunchAnswer = approval.RelaunchAnswer
-)
-
-// The answers to RequestControl (decision 43).
-const (
-	ControlActivated = store.ControlActivated
-	ControlActive    = store.ControlActive
-	ControlQueued    = store.ControlQueued
 )
 
 // Where a search looks, and how.

@@ -5,29 +5,18 @@ import (
 	"context"
 	"math"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // Inbox returns what waits for people.
 func (c *Client) Inbox(ctx context.Context, f store.InboxFilter) (store.Inbox, error) {
-	query := selected(f.Root, f.Short, f.ID)
-	if !f.SessionID.IsZero() {
-		query.Set("session", f.SessionID.String())
-	}
-	if f.Brief {
-		query.Set("brief", "true")
-	}
-	if f.Closed {
-		query.Set("state", "all")
-	}
 	limit := cmp.Or(f.Limit, math.MaxInt)
 	out := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
-	err := pages(ctx, c, "/api/v1/inbox", query, f.After, 500, func(p inboxPage) (string, int) {
+	err := pages(ctx, c, "/api/v1/inbox", f, 500, func(p inboxPage) (string, int) {
 		out.Approvals, out.Questions = append(out.Approvals, p.Approvals...), append(out.Questions, p.Questions...)
 		// a page has both of them, and the limit is of each
 		return p.Next, limit - min(len(out.Approvals), len(out.Questions))
@@ -44,11 +33,9 @@ type inboxPage struct {
 
 // Rules lists standing rules (spec 4.4).
 func (c *Client) Rules(ctx context.Context, f store.RuleFilter) (store.RuleList, error) {
-	query := selected(f.Root, f.Short, f.ID)
-	query.Set("ended", strconv.FormatBool(f.Ended))
 	out := store.RuleList{Rules: []store.StandingRule{}}
 	wanted := cmp.Or(f.Limit, math.MaxInt)
-	err := pages(ctx, c, "/api/v1/rules", query, f.After, wanted, func(p rulePage) (string, int) {
+	err := pages(ctx, c, "/api/v1/rules", f, wanted, func(p rulePage) (string, int) {
 		out.Rules = append(out.Rules, p.Items...)
 		out.Audit, out.AuditError = cmp.Or(out.Audit, p.Audit), cmp.Or(out.AuditError, p.AuditError)
 		return p.Next, wanted - len(out.Rules)
@@ -68,21 +55,23 @@ const maxPage = 500
 // pages reads a list page by page, behind a place of it that somebody knows from elsewhere. take is
 // given each, and returns the cursor of the next one, empty at the end, and how many things are
 // still wanted of it.
-func pages[P any](ctx context.Context, c *Client, path string, query url.Values, from store.Mark, wanted int,
+func pages[P any](ctx context.Context, c *Client, path string, filter any, wanted int,
 	take func(P) (next string, wanted int),
 ) error {
-	next := store.Cursor(path[strings.LastIndexByte(path, '/')+1:], from)
+	query := httpread.Query(filter)
 	for {
 		var p P
-		if next != "" {
-			query.Set("cursor", next)
-		}
 		query.Set("limit", strconv.Itoa(min(wanted, maxPage)))
 		if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &p); err != nil {
 			return err
 		}
+		var next string
 		if next, wanted = take(p); next == "" || wanted <= 0 {
 			return nil
 		}
+		query.Set("cursor", next)
 	}
 }
+
+// queryOf writes the parameters of a request.
+func queryOf(request any) string { return httpread.Query(request).Encode() }

@@ -199,7 +199,14 @@ func tokens(t *text.Printer, u regie.Usage) string {
 
 // money shows what a call cost, with what was reserved for it where anything was.
 func money(t *text.Printer, m regie.Money) string {
-	out := chat.Cost(t, regie.Spending{Known: true}.With(m))
+	spent := regie.Spending{Due: m.Reserved}
+	if m.Known {
+		spent = regie.Spending{Cost: m.Cost, Known: true}
+	}
+	if m.Estimated {
+		spent.Estimated = spent.Cost
+	}
+	out := chat.Cost(t, spent)
 	if m.Reserved > 0 && m.Known {
 		out += t.T(" (reserved $%s)", regie.Dollars(m.Reserved))
 	}

@@ -35,9 +35,8 @@ type Gate struct {
 	owner *Caller // one for all of the owner's streams, each of which holds it
 
 	mu    sync.Mutex
-	open  map[*visit]struct{}    // of tokens, until they end
-	loads map[regie.ID]*load     // by token
-	used  map[regie.ID]time.Time // when their use was noted last
+	open  map[*visit]struct{} // of tokens, until they end
+	loads map[regie.ID]*load  // by token
 }
 
 const (
@@ -90,16 +89,9 @@ func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (
 // note writes down that a token is used, seldom. That it cannot be written is no reason to refuse
 // who uses it.
 func (g *Gate) note(ctx context.Context, id regie.ID, last, now time.Time) {
-	g.mu.Lock()
-	if g.used == nil {
-		g.used = map[regie.ID]time.Time{}
-	}
-	if tried := g.used[id]; now.Sub(last) < usedEvery || now.Sub(tried) < usedEvery {
-		g.mu.Unlock()
+	if now.Sub(last) < usedEvery {
 		return
 	}
-	g.used[id] = now
-	g.mu.Unlock()
 	if err := g.Store.TokenUsed(ctx, id, now, usedEvery); err != nil && ctx.Err() == nil {
 		g.log().Warn("when a token was used could not be noted", "token", id.String(), "code",
 			string(regie.CodeOf(err)), "error", err)

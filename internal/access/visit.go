@@ -123,7 +123,8 @@ func Stay(ctx, base context.Context) (stays context.Context, done func(), err er
 	defer g.mu.Unlock()
 	l := g.loads[v.caller.Token.ID]
 	if most := cmp.Or(g.Limits.Streams, DefaultStreams); l.streams >= most {
-		return nil, nil, tooManyStreams(v.caller, most)
+		return nil, nil, regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d streams open: end one of them",
+			v.caller.Token.Name, most)
 	}
 	l.streams++
 	stream := &visit{gate: g, caller: v.caller, stream: true}
@@ -136,26 +137,6 @@ func Stay(ctx, base context.Context) (stays context.Context, done func(), err er
 	return stays, stream.leave, nil
 }
 
-// Room returns CodeTooManyRequests where a token has too many streams for another one, as Stay.
-func Room(ctx context.Context) error {
-	v, _ := ctx.Value(visitKey{}).(*visit)
-	if v == nil {
-		return nil
-	}
-	v.gate.mu.Lock()
-	defer v.gate.mu.Unlock()
-	most := cmp.Or(v.gate.Limits.Streams, DefaultStreams)
-	if v.gate.loads[v.caller.Token.ID].streams >= most {
-		return tooManyStreams(v.caller, most)
-	}
-	return nil
-}
-
-func tooManyStreams(caller *Caller, most int) error {
-	return regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d streams open: end one of them",
-		caller.Token.Name, most)
-}
-
 // tidy forgets tokens that have nothing open and all of their share.
 func (g *Gate) tidy(now time.Time) {
 	g.mu.Lock()
@@ -163,11 +144,6 @@ func (g *Gate) tidy(now time.Time) {
 	for id, l := range g.loads {
 		if l.requests == 0 && l.streams == 0 && l.rate.TokensAt(now) >= float64(l.rate.Burst()) {
 			delete(g.loads, id)
-		}
-	}
-	for id, at := range g.used {
-		if now.Sub(at) > usedEvery {
-			delete(g.used, id)
 		}
 	}
 }

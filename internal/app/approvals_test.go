@@ -207,26 +207,3 @@ func (b *bed) rounds(control service, n int) []store.RoundSummary {
 	}
 	return list
 }
-
-// TestDecide_ProviderGone: a run that was answered where its provider has another address waits for
-// the settings that it began with.
-func TestDecide_ProviderGone(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
-	request := b.request(approval.Policy{})
-	request.Settings = b.settings.Fingerprint()
-	conn := b.connect()
-	run, err := conn.Submit(t.Context(), request)
-	fatal(t, err)
-	asked := b.parked(conn, run.SessionID).Approvals[0]
-	fatal(t, conn.Close())
-	moved := newBed(t, newModel(t)) // another server
-	b.settings.BaseURL, b.settings.Providers = moved.settings.BaseURL, moved.settings.Providers
-	conn = b.connect()
-	defer conn.Close()
-	b.decide(conn, asked, allow(asked.Reviews[0]))
-	runs, err := conn.List(t.Context(), store.RoundFilter{Root: b.root})
-	if err != nil || len(runs) != 1 || runs[0].Session.State != regie.SessionWaitingProvider {
-		t.Errorf("%+v, %v", runs, err)
-	}
-}

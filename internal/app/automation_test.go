@@ -166,24 +166,6 @@ func TestRelaunchAnswer(t *testing.T) {
 	})
 }
 
-// TestGuidance stands at the end of the request that follows results, and never in the thread (spec
-// 6.2).
-func TestGuidance(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("", call{"b", "files__list_files", `{"recursive":true}`}), says("Nothing."))
-	expect(t, newBed(t, m).run(everything), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
-	if strings.Contains(string(m.requests[0]), "[Guidance") || strings.Count(m.last(), "[Guidance") != 1 {
-		t.Errorf("the requests are %s", m.requests)
-	}
-	// What lies before it keeps its bytes, so that a prompt cache hits.
-	for i := range m.requests[1:] {
-		before, _, _ := strings.Cut(string(m.requests[i]), `,{"role":"user","content":"[Guidance`)
-		if !strings.HasPrefix(string(m.requests[i+1]), strings.TrimSuffix(before, "]}")) {
-			t.Errorf("request %d does not begin with what request %d was", i+2, i+1)
-		}
-	}
-}
-
 // TestConfiguredLimits are those of the file, which a request can only lower, and an agent's go
 // before them (spec 13, decision 52).
 func TestConfiguredLimits(t *testing.T) {

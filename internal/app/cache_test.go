@@ -1,13 +1,11 @@
 package app_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider/providertest"
@@ -126,59 +124,6 @@ func TestCacheIsNobodyElses(t *testing.T) {
 	}
 	if _, asked := asks(same); !asked {
 		t.Error("an answer of a removed session is given")
-	}
-}
-
-// TestCacheInJSON: in the JSON dialect commands are calls too, and what cannot be read is no
-// answer.
-func TestCacheInJSON(t *testing.T) {
-	t.Parallel()
-	m := newModel(t,
-		says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files","params":{}}]}`),
-		once(says(`{"pre_text":`), says(`{"pre_text":"two files"}`)), says(`{"pre_text":"corrected"}`))
-	b := newBed(t, m)
-	b.caching("on", nil)
-	ask := func() store.RoundView { return b.ask(b.inJSON(everything)) }
-	if first := ask(); len(first.Exchanges) != 3 || m.count() != 3 {
-		t.Fatalf("%d exchanges, asked %d times", len(first.Exchanges), m.count())
-	}
-	if second := ask(); m.count() != 5 || !cachedAt(second).IsZero() || len(second.Exchanges) != 2 {
-		t.Fatalf("asked %d times", m.count())
-	}
-	third := ask()
-	if m.count() != 6 || cachedAt(third).IsZero() || third.Exchanges[1].Reply.AI.Text() != "two files" {
-		t.Errorf("asked %d times, %+v", m.count(), third.Exchanges[1].Reply.AI)
-	}
-}
-
-// TestCacheOfAChat asks the same two things in two chats: the second one is answered from the
-// cache, message by message.
-func TestCacheOfAChat(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("hello"), says("and again"))
-	b := newBed(t, m)
-	b.caching("on", nil)
-	conn := b.connect()
-	talk := func(ctx context.Context) (views []store.RoundView) {
-		session := regie.NewID()
-		for _, text := range []string{"one", "two"} {
-			in := b.request(approval.Policy{})
-			in.SessionID, in.Text = session, text
-			run, err := conn.Submit(ctx, in)
-			fatal(t, err)
-			views = append(views, b.await(conn, run))
-		}
-		return views
-	}
-	talk(t.Context())
-	// a warm thread that ends with an answer from the cache goes on as any other
-	for i, view := range talk(t.Context()) {
-		if cachedAt(view).IsZero() {
-			t.Errorf("message %d was asked again", i+1)
-		}
-	}
-	if m.count() != 2 {
-		t.Errorf("asked %d times", m.count())
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/regie-run/regie/internal/compat"
 )
 
 // TestCompatKeyBegun: where something was done before a provider refused, the answer stands.
@@ -27,27 +25,5 @@ func TestCompatKeyBegun(t *testing.T) {
 	}
 	if fresh := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k2"}); fresh.status != http.StatusOK {
 		t.Errorf("with a new key: %d %s", fresh.status, fresh.body)
-	}
-}
-
-// TestCompatResultsAgain: results of calls count once. Where their round was refused, a message
-// goes on.
-func TestCompatResultsAgain(t *testing.T) {
-	t.Parallel()
-	d, _, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
-	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
-	down.Store(true)
-	results := `{"model":"main","messages":[{"role":"tool","tool_call_id":"` + first.Choices[0].Message.ToolCalls[0].ID + `","content":"sun"}]}`
-	session := header{compat.HeaderSession: first.header.Get(compat.HeaderSession), "Idempotency-Key": "k"}
-	for range 2 {
-		out := d.do(http.MethodPost, passChat, results, session)
-		if out.status != http.StatusServiceUnavailable || out.header.Get("X-Should-Retry") != "false" {
-			t.Errorf("%d %v %s", out.status, out.header, out.body)
-		}
-	}
-	down.Store(false)
-	on := d.chat(map[string]any{"messages": []any{message("user", "go on")}}, header{compat.HeaderSession: session[compat.HeaderSession]})
-	if on.Choices[0].Message.Content != "Here." {
-		t.Errorf("%s", on.body)
 	}
 }

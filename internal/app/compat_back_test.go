@@ -58,20 +58,3 @@ func TestCompatMovedOn(t *testing.T) {
 		})
 	}
 }
-
-// TestCompatTriedAfterCalls: a message that left calls of the client's without results settled
-// them. It may be said again.
-func TestCompatTriedAfterCalls(t *testing.T) {
-	t.Parallel()
-	d, _, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
-	first := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"weather?","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object"}}]}`, nil)
-	body := `{"model":"main","input":"the message","previous_response_id":"` + first.ID + `"}`
-	down.Store(true)
-	if busy := d.do(http.MethodPost, "/v1/responses", body, nil); busy.status != http.StatusServiceUnavailable {
-		t.Errorf("%d %v %s", busy.status, busy.header, busy.body)
-	}
-	down.Store(false)
-	if out := d.do(http.MethodPost, "/v1/responses", body, nil); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
-		t.Errorf("%d %s", out.status, out.body)
-	}
-}

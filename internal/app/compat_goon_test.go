@@ -3,7 +3,6 @@ package app_test
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -36,35 +35,6 @@ func TestCompatAllSaid(t *testing.T) {
 	d.chat(map[string]any{"messages": []any{message("user", "not this"), message("user", "only this")}}, header{compat.HeaderSession: first.header.Get(compat.HeaderSession)})
 	if asked := m.last(); strings.Contains(asked, "not this") || !strings.Contains(asked, "only this") {
 		t.Errorf("of a named session: %s", asked)
-	}
-}
-
-// TestCompatKeyTogether sends one request with one key several times at once: one is the first, and
-// all others are told again.
-func TestCompatKeyTogether(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("Once."))
-	d := newBed(t, m).door()
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	again := 0
-	const sent = 4
-	for range sent {
-		all.Go(func() {
-			out := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, header{"Idempotency-Key": "k"})
-			mu.Lock()
-			defer mu.Unlock()
-			if out.header.Get("Idempotent-Replayed") == "true" {
-				again++
-			}
-			if out.status != http.StatusOK {
-				t.Errorf("%d: %s", out.status, out.body)
-			}
-		})
-	}
-	all.Wait()
-	if again != sent-1 || m.count() != 1 {
-		t.Errorf("%d of %d were told again, of %d requests", again, sent, m.count())
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/dispatch"
 )
@@ -109,45 +108,5 @@ func TestCompatKeyGoesOn(t *testing.T) {
 		if m.count() != 3 {
 			t.Errorf("%s: the model was asked %d times", c.path, m.count())
 		}
-	}
-}
-
-// TestCompatQueuedParked sends a message to a round that then waits for an approval: what it is
-// told is how that round stands, by that round's id.
-func TestCompatQueuedParked(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]string{"whole": `}`, "streamed": `,"stream":true}`} {
-		t.Run(name, func(t *testing.T) {
-			asked, free := make(chan struct{}), make(chan struct{})
-			m := newModel(t, says("First."), func(w http.ResponseWriter, r *http.Request) {
-				close(asked)
-				<-free
-				says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})(w, r)
-			})
-			d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = approval.Park })
-			begun := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"hi"}`, nil)
-			session := header{compat.HeaderSession: begun.header.Get(compat.HeaderSession)}
-			answers := make(chan answered, 2)
-			for i := range 2 {
-				go func() {
-					answers <- d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"write"`+end, session)
-				}()
-				if i == 0 {
-					<-asked
-				}
-			}
-			d.pending(begun)
-			close(free)
-			for range 2 {
-				out := <-answers
-				of := slices.Compact(regexp.MustCompile(`resp_[0-9A-Za-z_-]+`).FindAllString(out.body, -1))
-				if out.status != http.StatusOK || !strings.Contains(out.body, "waits for the approval") || len(of) != 1 {
-					t.Fatalf("%d %v %s", out.status, of, out.body)
-				}
-				if again := d.do(http.MethodGet, "/v1/responses/"+of[0], "", nil); again.status != http.StatusOK || again.ID != of[0] {
-					t.Errorf("%s is not there: %d %s", of[0], again.status, again.body)
-				}
-			}
-		})
 	}
 }

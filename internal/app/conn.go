@@ -42,10 +42,13 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 }
 
 // IsEngine reports whether this process is the engine.
-func (c *Conn) IsEngine() bool {
+func (c *Conn) IsEngine() bool { return c.ownEngine() != nil }
+
+// ownEngine returns the engine of this process; nil where another one serves.
+func (c *Conn) ownEngine() *Engine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.engine != nil
+	return c.engine
 }
 
 // Close detaches; an engine of this process ends, its other runs go on with whoever comes next.
@@ -72,9 +75,7 @@ const drainTime = time.Minute
 // when all have, when ctx ends, or after a minute; busy is called where that takes more than a
 // second.
 func (c *Conn) Drain(ctx context.Context, busy func()) {
-	c.mu.Lock()
-	engine := c.engine
-	c.mu.Unlock()
+	engine := c.ownEngine()
 	if engine == nil || engine.dispatcher == nil || engine.readOnly {
 		return
 	}
@@ -149,10 +150,8 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 			return c.current, c.checkRules()
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-waiting.Done():
-			return nil, context.Cause(waiting)
+		if err := rest(waiting, 10*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -318,11 +317,8 @@ func (c *Conn) checkRules() error {
 // Wait returns when a round no longer runs in this process, as dispatch.Dispatcher.Wait; at once
 // where it runs in another one.
 func (c *Conn) Wait(ctx context.Context, round regie.ID) error {
-	c.mu.Lock()
-	engine := c.engine
-	c.mu.Unlock()
-	if engine == nil {
-		return nil
+	if engine := c.ownEngine(); engine != nil {
+		return engine.Wait(ctx, round)
 	}
-	return engine.Wait(ctx, round)
+	return nil
 }

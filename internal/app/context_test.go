@@ -373,31 +373,6 @@ func TestNoSummary(t *testing.T) {
 	}
 }
 
-// TestBigBatch brings more than the window in one reply: of the newest results the first are left
-// out, so that it can go on.
-func TestBigBatch(t *testing.T) {
-	t.Parallel()
-	m := newReader(t, func(step int) http.HandlerFunc {
-		if step > 1 {
-			return says("That was a lot.")
-		}
-		var calls []call
-		for i := range 8 {
-			calls = append(calls, call{fmt.Sprint("c", i), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, i+1)})
-		}
-		return says("", calls...)
-	}, func(int) http.HandlerFunc { return says("Nothing.") })
-	b := library(t, m, config.Budget{ModelWindow: 12000})
-	notes(t, b.root, 8, 8000)
-	conn := b.observed()
-	view := b.job(conn, regie.ID{}, theJob)
-	last := m.all[len(m.all)-1].body
-	if view.Round.End != regie.EndAnswered || len(m.all) != 2 || len(last)/4 > 9000 || bytes.Contains(last, []byte("note 1 says")) || !bytes.Contains(last, []byte("note 8 says")) {
-		t.Errorf("%s %s: %d prompts, the last has %d bytes", view.Round.End, view.Round.EndNote, len(m.all), len(last))
-	}
-	rebuilt(t, conn, m, view)
-}
-
 // TestTooLarge meets what no summary can help: a clear error after at most two tries. What a server
 // refused is told in its own words.
 func TestTooLarge(t *testing.T) {
@@ -465,24 +440,4 @@ func TestRefusedPrompt(t *testing.T) {
 		t.Errorf("%s %s: %d steps, %d summaries, %d failed", view.Round.End, view.Round.EndNote, steps, summaries, failed)
 	}
 	rebuilt(t, conn, m, view)
-}
-
-// TestMaxMessages bounds a prompt by its messages too (decision 39).
-func TestMaxMessages(t *testing.T) {
-	t.Parallel()
-	m := newReader(t, reads(14), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
-	b := library(t, m, config.Budget{MaxContextMessages: 10})
-	notes(t, b.root, 14, 400)
-	conn := b.observed()
-	view := b.job(conn, regie.ID{}, theJob)
-	_, summaries, _ := purposes(view)
-	for i, a := range m.all {
-		if len(a.messages) > 1+2+10+1 {
-			t.Errorf("prompt %d has %d messages", i, len(a.messages))
-		}
-	}
-	if view.Round.End != regie.EndAnswered || summaries < 3 {
-		t.Errorf("%s %s: %d summaries", view.Round.End, view.Round.EndNote, summaries)
-	}
-	m.prefixes(summaries)
 }

@@ -224,35 +224,3 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		}
 	}
 }
-
-// TestDescribedCanFail shows the comparison what it must catch.
-func TestDescribedCanFail(t *testing.T) {
-	t.Parallel()
-	d, err := readDocument()
-	fatal(t, err)
-	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
-	accepted := func(session string) string {
-		return `{"session_id":"` + session + `","round_id":"` + id + `","message_id":"` + id + `","seq":1,"admitted":true}`
-	}
-	for name, c := range map[string]struct {
-		schema, data string
-		fits         bool
-	}{
-		"a problem":         {"Problem", `{"type":"a","title":"b","status":400,"code":"c","detail":"d"}`, true},
-		"no code":           {"Problem", `{"type":"a","title":"b","status":400,"detail":"d"}`, false},
-		"more than before":  {"Problem", `{"type":"a","title":"b","status":400,"code":"c","detail":"d","more":1}`, true},
-		"an id":             {"Accepted", accepted(id), true},
-		"no id":             {"Accepted", accepted(""), false},
-		"a decision":        {"DecideRequest", `{"decisions":[{"call_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b6","decision":"allow","scope":null}]}`, true},
-		"none":              {"DecideRequest", `{}`, false},
-		"an unknown word":   {"DecideRequest", `{"decisions":[],"more":1}`, false},
-		"one further down":  {"DecideRequest", `{"decisions":[{"call_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b6","decision":"allow","more":1}]}`, false},
-		"bytes":             {"ExportedBlob", `{"sha256":"` + strings.Repeat("a", 64) + `","size":1,"data":"eA=="}`, true},
-		"erased bytes":      {"ExportedBlob", `{"sha256":"` + strings.Repeat("a", 64) + `","size":1,"data":null}`, true},
-		"a list of numbers": {"ExportedBlob", `{"sha256":"` + strings.Repeat("a", 64) + `","size":1,"data":[120]}`, false},
-	} {
-		if err := d.fits(c.schema, []byte(c.data)); (err == nil) != c.fits {
-			t.Errorf("%s: %v, want that it fits: %t", name, err, c.fits)
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -36,7 +35,6 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 		Settle(ctx, &s.Config, s.Env)
 	}
 	s.Servers = func(ctx context.Context) []doctor.Server { return examined(ctx, &s.Config) }
-	s.Embedder = func(ctx context.Context) *doctor.Embedder { return tryEmbedder(ctx, &s.Config) }
 	s.Engine = func(ctx context.Context) doctor.EngineState { return engineState(ctx, s.Config) }
 	s.Shared = func(ctx context.Context) postgres.Inspection {
 		return postgres.Inspect(ctx, postgres.Config{URL: s.Config.Database, Dir: s.Config.DataDir})
@@ -87,25 +85,19 @@ func examined(ctx context.Context, c *config.Config) []doctor.Server {
 			names = append(names, name)
 		}
 	}
-	out := make([]doctor.Server, len(names))
-	ctx, cancel := context.WithTimeout(ctx, doctorServers)
-	defer cancel()
-	var group sync.WaitGroup
-	for i, name := range names {
-		group.Go(func() { out[i] = examine(ctx, c, name) })
+	var out []doctor.Server
+	for _, info := range inspectAll(ctx, c, names, doctorServers) {
+		out = append(out, doctorServer(c, &info))
 	}
-	group.Wait()
 	return out
 }
 
-func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
-	p, _ := c.Named(name)
-	start := time.Now()
-	info := inspect(ctx, c, name, doctorServers)
+func doctorServer(c *config.Config, info *ProviderInfo) doctor.Server {
+	p, _ := c.Named(info.Name)
 	s := doctor.Server{
-		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
+		Name: info.Name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
 		HasKey: info.HasKey, Asked: usable(p),
-		Code: info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
+		Code: info.Code, Error: info.Error, Said: info.Said, Took: info.took,
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)

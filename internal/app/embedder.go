@@ -1,13 +1,8 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"time"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/index"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
@@ -67,45 +62,3 @@ func embedMoney(c *config.Config, e provider.Embedder) index.Money {
 	m.Price, m.Known = embedPrice(c, e)
 	return m
 }
-
-// tryEmbedder asks the embedder for one vector; nil where none is configured. One that a budget
-// keeps from being asked is not asked.
-func tryEmbedder(ctx context.Context, c *config.Config) *doctor.Embedder {
-	settings, wanted, ok := c.Embedding()
-	if !ok {
-		return nil
-	}
-	state := &doctor.Embedder{
-		Name: settings.Name, Type: settings.Type, Model: wanted.Model, Unpriced: true,
-		Capped: c.File.Caps("main") != regie.Caps{},
-	}
-	failed := func(err error) *doctor.Embedder {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s",
-				settings.BaseURL, embedTryTime.String())
-		}
-		state.Code, state.Error, state.Said = provider.CodeOf(err), err.Error(), regie.SentenceOf(err)
-		return state
-	}
-	e, err := newEmbedder(c)
-	if err != nil {
-		return failed(err)
-	}
-	if _, known := embedPrice(c, e); known {
-		state.Unpriced = false
-	} else if state.Capped {
-		return state
-	}
-	ctx, cancel := context.WithTimeout(ctx, embedTryTime)
-	defer cancel()
-	start := time.Now()
-	made, err := e.Embed(ctx, provider.ForQuery, []string{"where the paths of a workspace are checked"})
-	if err != nil {
-		return failed(err)
-	}
-	state.Took, state.Dimensions = time.Since(start), len(made.Vectors[0])
-	return state
-}
-
-// embedTryTime bounds the trying of an embedder, whose model may have to be loaded first.
-const embedTryTime = 20 * time.Second

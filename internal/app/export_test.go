@@ -10,6 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -39,6 +40,9 @@ func Makers() map[string]bool {
 
 // Service is that of the engine of this process, as its surfaces in the same process have it.
 func (c *Conn) Service() *control.Service { return c.engine.service }
+
+// Proxy is that of the engine of this process.
+func (c *Conn) Proxy() compat.Proxy { return c.engine.proxy }
 
 // Control is a client of an engine.
 func (e *Engine) Control() *client.Client { return e.Client("en") }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
@@ -178,38 +177,6 @@ func TestFallbackWhen(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestFallbackOfOpenBreaker: a server whose breaker is open is not waited for.
-func TestFallbackOfOpenBreaker(t *testing.T) {
-	t.Parallel()
-	broken := newModel(t, refusesWith(500, "on fire"))
-	b := fallbackBed(t, broken.server.URL, newModel(t, says("hi")).server.URL, "")
-	conn := b.impatient()
-	for _, asked := range []int{3, 5, 6} { // the third finds out with one call
-		if expect(t, b.await(conn, b.send(conn, b.request(everything))), regie.EndAnswered); broken.count() != asked {
-			t.Errorf("asked %d times, want %d", broken.count(), asked)
-		}
-	}
-}
-
-// TestFallbackWaits: an unattended run that nobody answers waits as without fallbacks, and begins
-// with its own provider again.
-func TestFallbackWaits(t *testing.T) {
-	t.Parallel()
-	one, two := newModel(t, once(refusesWith(401, "no key"), says("here again"))), newModel(t, refusesWith(503, "busy"))
-	b := fallbackBed(t, one.server.URL, two.server.URL, "")
-	conn := b.impatient()
-	run := b.send(conn, b.request(approval.Policy{WaitNetwork: true}))
-	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
-	if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Exchanges[0].Provider != "one" || len(view.Exchanges[0].Attempts) != 4 {
-		t.Errorf("%+v, %v", view.Exchanges, err)
-	}
-	fatal(t, conn.Resume(t.Context(), run.RoundID))
-	view := b.await(conn, run)
-	if expect(t, view, regie.EndAnswered); view.Exchanges[0].Provider != "one" || view.Exchanges[0].Reply.Author.Provider != "" {
-		t.Errorf("answered by %s", view.Exchanges[0].Provider)
 	}
 }
 

@@ -115,62 +115,6 @@ func TestFormatsTellTheSame(t *testing.T) {
 	}
 }
 
-// TestTheOtherAPI goes on with a session of OpenAI's that was asked in Chat Completions in
-// Responses, and back: the thread is the same, and what was sent before is still made anew, byte
-// for byte.
-func TestTheOtherAPI(t *testing.T) {
-	t.Parallel()
-	formats := providertest.Formats()
-	at := slices.IndexFunc(formats, func(f providertest.Format) bool { return f.Name == "responses" })
-	scenes := []providertest.Scene{
-		{Thinking: "Hm.", Signature: "c2ln", Text: []string{"I look."}, Calls: []provider.Call{{ID: strings.Repeat("a", 60), Name: "files__list_files", Arguments: `{}`}}},
-		{Text: []string{"Done."}},
-		{Thinking: "Aha.", Signature: "c2ln", Calls: []provider.Call{{ID: "b", Name: "files__list_files", Arguments: `{"path":"."}`}}},
-		{Text: []string{"Done again."}},
-	}
-	chat, newer := providertest.NewServer(t, &formats[0], scenes...), providertest.NewServer(t, &formats[at], scenes...)
-	b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, "openai", chat.URL+"/v1")}
-	ask := func(server *providertest.Server, api string, session regie.ID) store.RoundView {
-		p, _ := b.settings.Named("openai")
-		p.API, p.BaseURL = api, server.URL+"/v1"
-		b.settings.Choose(p, "", "test")
-		conn := b.connect()
-		defer conn.Close()
-		request := b.request(everything)
-		request.SessionID = session
-		run, err := conn.Submit(t.Context(), request)
-		fatal(t, err)
-		return b.await(conn, run)
-	}
-	session := regie.NewID()
-	first := ask(chat, config.APIChat, session)
-	second := ask(newer, config.APIResponses, session)
-	third := ask(chat, config.APIChat, session)
-	for i, view := range []store.RoundView{first, second, third} {
-		if view.Round.End != regie.EndAnswered || view.Session.ID != session {
-			t.Fatalf("round %d ended %s in %s", i, view.Round.End, view.Session.ID)
-		}
-	}
-	sent := newer.Requests()
-	if begun := string(sent[0]); !strings.Contains(begun, `"call_id":"`+strings.Repeat("a", 60)+`"`) || strings.Contains(begun, `"reasoning"`) {
-		t.Errorf("what Chat Completions began: %s", begun)
-	}
-	if own := string(sent[1]); !strings.Contains(own, `"encrypted_content":"c2ln"},{"type":"function_call","call_id":"b"`) {
-		t.Errorf("its own reasoning does not stand in front of its call: %s", own)
-	}
-	if back := string(chat.Requests()[2]); strings.Contains(back, "c2ln") || !strings.Contains(back, "Done again.") {
-		t.Errorf("what Responses went on with: %s", back)
-	}
-	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
-	fatal(t, err)
-	defer conn.Close()
-	for i, view := range []store.RoundView{first, third} {
-		if again, err := conn.Replay(t.Context(), view.Round.ID); err != nil || again.Identical != len(view.Exchanges) {
-			t.Errorf("round %d once more: %+v, %v", i, again, err)
-		}
-	}
-}
-
 // TestHalfAnAnswer: an answer that reached the limit of its length is shown and not taken for a
 // whole one.
 func TestHalfAnAnswer(t *testing.T) {

@@ -73,16 +73,6 @@ func TestHookForbids(t *testing.T) {
 	}
 }
 
-// TestHookOnQueries: calls of any kind are asked about.
-func TestHookOnQueries(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("", call{"a", "files__read_file", `{"path":"a.txt"}`}, call{"b", "files__list_files", `{}`}), says("ok")))
-	b.holds("zero\n")
-	b.hooked([2]string{"before_tool", ""}, [2]string{"before_tool", ""})
-	b.settings.File.Hooks[0].Tools, b.settings.File.Hooks[0].Command = []string{"files.read_file"}, []string{"sh", "-c", "exit 2"}
-	expect(t, b.run(everything), regie.EndAnswered, "NOT_RUN DENIED", "SUCCEEDED")
-}
-
 // TestHookAsks: what a hook wants approved is asked about with its reason, whatever the run allows.
 // It is heard again before the call runs, and the person is asked once.
 func TestHookAsks(t *testing.T) {
@@ -142,23 +132,6 @@ func TestHookBeforeIntent(t *testing.T) {
 	fatal(t, os.WriteFile(gate, nil, 0o600))
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
 	b.held("zero\none\n")
-}
-
-// TestHookInterrupted: an interrupt does not wait for a hook, and what the hook was asked about is
-// not run.
-func TestHookInterrupted(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
-	b.holds("zero\n")
-	begun := filepath.Join(t.TempDir(), "begun")
-	fatal(t, syscall.Mkfifo(begun, 0o600))
-	b.hooked([2]string{"before_tool", "echo > " + begun + "; sleep 600"})
-	conn, run := b.start(everything)
-	_, err := os.ReadFile(begun)
-	fatal(t, err)
-	fatal(t, conn.Interrupt(t.Context(), run.RoundID))
-	expect(t, b.await(conn, run), regie.EndInterrupted, "NOT_RUN INTERRUPTED")
-	b.held("zero\n")
 }
 
 // TestHooksOfResults: each call that has run is told with its id and its result, before the next

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
@@ -86,19 +88,15 @@ func indexPath(c config.Config, dir string) string {
 	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
 }
 
-// maxIndexes is how many indexes an engine keeps open while nobody searches: each watches all
-// directories of its workspace, of which a system lets a user watch so many.
-const maxIndexes = 8
-
 // backlog is how many chunks an engine embeds by itself where that costs something: so many come of
 // the work of a day. More is for regie index, which shows what it does.
 const backlog = 2000
 
-// indexes are those of the workspaces that rounds of an engine have searched last: opening one
-// costs more than most searches, and one that is open watches its workspace, so that a search in
-// which nothing has changed looks at no file. It implements files.Indexes. Its goroutines are those
-// of the watches, and one for each index in which something new is embedded after a search, which
-// Close ends.
+// indexes holds the indexes of the workspaces that rounds of an engine have searched, until it
+// ends: opening one costs more than most searches, and an open one watches its workspace, so that a
+// search in which nothing has changed looks at no file. It implements files.Indexes. Its goroutines
+// are those of the watches, and one for each index in which something new is embedded after a
+// search, which Close ends.
 type indexes struct {
 	config config.Config
 
@@ -107,22 +105,18 @@ type indexes struct {
 	embedding sync.WaitGroup
 
 	mu   sync.Mutex
-	open []*shared // the one that was used last comes last
+	open map[string]*shared // by directory
 }
 
-// shared is an index that several calls may use. Index does not change once it is open; the rest is
-// guarded by indexes.mu.
+// shared is an index that several calls may use.
 type shared struct {
-	*Index
-	dir     string
-	opening chan struct{} // holds one while it is opened
-	uses    int
-	left    bool // nobody else gets it: the last one closes it
-	busy    bool // what is new is being embedded
+	mu    sync.Mutex  // held while it is opened or closed
+	index *Index      // nil until it is open
+	busy  atomic.Bool // what is new is being embedded
 }
 
 func newIndexes(c config.Config) *indexes {
-	s := &indexes{config: c}
+	s := &indexes{config: c, open: map[string]*shared{}}
 	s.ended, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -133,80 +127,52 @@ func (s *indexes) Asks() bool {
 	return configured
 }
 
-// Index implements files.Indexes. Who asks for the index of one workspace does not wait for that of
+// Index implements files.Indexes. A call for the index of one workspace does not wait for that of
 // another one.
 func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
-	for {
-		o, err := s.take(dir)
-		if err != nil {
-			return nil, nil, err
-		}
-		fresh, err := o.openOnce(ctx, s.config)
-		if err == nil && (fresh || o.stands(dir)) {
-			return o.Index.Index, func() {
-				s.embed(o)
-				s.release(o)
-			}, nil
-		}
-		s.leave(o) // it cannot be opened, or was moved away, and another one took its place
-		s.release(o)
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-// take finds the index of a directory for one more use.
-func (s *indexes) take(dir string) (*shared, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	o := s.open[dir]
+	if o == nil {
+		o = &shared{}
+		s.open[dir] = o
+	}
+	s.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if s.ended.Err() != nil {
-		return nil, regie.Errorf(regie.CodeConflict, "the engine ends")
+		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine ends")
 	}
-	o := &shared{dir: dir, opening: make(chan struct{}, 1)}
-	if at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir }); at >= 0 {
-		o = s.open[at]
-		s.open = slices.Delete(s.open, at, at+1)
+	if o.index != nil && !o.index.stands(dir) { // it was moved away, and another one took its place
+		o.close()
 	}
-	o.uses++
-	if s.open = append(s.open, o); len(s.open) > maxIndexes {
-		s.drop(s.open[0])
+	if o.index == nil {
+		if o.index, err = OpenIndex(ctx, s.config, dir); err != nil {
+			return nil, nil, err
+		}
+		o.index.Watch(context.WithoutCancel(ctx)) // until it is closed
 	}
-	return o, nil
+	opened := o.index
+	return opened.Index, func() { s.embed(opened, &o.busy) }, nil
 }
 
-// openOnce opens an index for all who wait for it, and reports whether it did.
-func (o *shared) openOnce(ctx context.Context, c config.Config) (fresh bool, err error) {
-	select {
-	case o.opening <- struct{}{}:
-		defer func() { <-o.opening }()
-	case <-ctx.Done(): // somebody else opens it
-		return false, context.Cause(ctx)
+// close closes an index while its lock is held: what it holds is on the disk, or can be made again.
+func (o *shared) close() {
+	if o.index != nil {
+		_ = o.index.Close()
+		o.index = nil
 	}
-	if o.Index != nil {
-		return false, nil
-	}
-	if o.Index, err = OpenIndex(ctx, c, o.dir); err == nil {
-		o.Watch(context.WithoutCancel(ctx)) // until it is closed
-	}
-	return true, err
 }
 
 // embed has what is new in an index embedded, so that the next search finds it by its meaning too.
-func (s *indexes) embed(o *shared) {
+func (s *indexes) embed(x *Index, busy *atomic.Bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended.Err() != nil || o.busy || !s.Asks() {
+	if s.ended.Err() != nil || !s.Asks() || busy.Swap(true) {
 		return
 	}
-	o.busy = true
-	o.uses++
 	s.embedding.Go(func() {
-		o.EmbedNew(s.ended, nil)
-		s.mu.Lock()
-		o.busy = false
-		s.mu.Unlock()
-		s.release(o)
+		x.EmbedNew(s.ended, nil)
+		busy.Store(false)
 	})
 }
 
@@ -219,42 +185,16 @@ func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
 	}
 }
 
-// leave has an index closed once nobody uses it.
-func (s *indexes) leave(o *shared) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop(o)
-}
-
-// drop is leave while the lock is held.
-func (s *indexes) drop(o *shared) {
-	s.open = slices.DeleteFunc(s.open, func(other *shared) bool { return other == o })
-	o.left = true
-	o.closeUnused()
-}
-
-func (s *indexes) release(o *shared) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o.uses--
-	o.closeUnused()
-}
-
-// closeUnused closes an index that was left, and that nobody uses.
-func (o *shared) closeUnused() {
-	if o.left && o.uses == 0 && o.Index != nil {
-		_ = o.Close() // what it holds is on the disk, or can be made again
-		o.Index = nil
-	}
-}
-
-// Close closes what nobody uses now, and the rest once that is so.
+// Close ends what is being embedded, and closes all indexes.
 func (s *indexes) Close() {
 	s.end()
 	s.mu.Lock()
-	for _, o := range slices.Clone(s.open) {
-		s.drop(o)
-	}
+	open := slices.Collect(maps.Values(s.open))
 	s.mu.Unlock()
 	s.embedding.Wait()
+	for _, o := range open {
+		o.mu.Lock()
+		o.close()
+		o.mu.Unlock()
+	}
 }

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -49,54 +47,4 @@ func TestAnsweredElsewhere(t *testing.T) {
 			t.Fatalf("after %d answers it was paid %d times", i+1, n)
 		}
 	}
-}
-
-// TestOverdueTogether lets an approval expire while two engines are there: one of them gives it up,
-// once, and the run goes on.
-func TestOverdueTogether(t *testing.T) {
-	t.Parallel()
-	paid, pay, m := paying(t)
-	b, other := shares(t, m, nil)
-	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
-	b.approvalTTL = time.Second
-	here, there := nodes(b, other)
-	run := b.startRun(here, approval.Policy{})
-	began := time.Now()
-	view := other.await(there, run)
-	t.Logf("ended %s after it was asked", time.Since(began))
-	expired := 0
-	err := there.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
-		var body struct{ State string }
-		if item.Event == nil {
-			return nil
-		}
-		if err := json.Unmarshal(item.Event.Body, &body); err != nil {
-			return err
-		}
-		if item.Event.Type == regie.EventApproval && body.State == string(regie.ApprovalExpired) {
-			expired++
-		}
-		if item.Event.Seq == view.Head {
-			return errSeen
-		}
-		return nil
-	})
-	if err != errSeen || expired != 1 || paid.Load() != 0 { //nolint:errorlint // the very value
-		t.Errorf("%v: it expired %d times and was paid %d times", err, expired, paid.Load())
-	}
-}
-
-// TestHandedOver closes an engine while its model is asked: another one is brought to the run and
-// ends it.
-func TestHandedOver(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 1)
-	b, other := shares(t, newModel(t, once(hangs(asked), says("done"))), nil)
-	here, there := nodes(b, other)
-	run := b.startRun(here, everything)
-	<-asked
-	fatal(t, here.Close())
-	began := time.Now()
-	expect(t, other.await(there, run), regie.EndAnswered)
-	t.Logf("ended elsewhere %s after the engine had closed", time.Since(began))
 }

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,76 +138,4 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%+v", view.Round.Counters)
 		}
 	})
-}
-
-// TestJSONFormatErrors meets replies that are none: each is stored, corrected, counted, and at the
-// limit they end the round.
-func TestJSONFormatErrors(t *testing.T) {
-	t.Parallel()
-	t.Run("corrected", func(t *testing.T) {
-		m := newModel(t, says("Hello there."),
-			says(`{"pre_text":"x","data_commands":[{"type":"files.write_file","params":{"path":"a","content":"b"}}]}`),
-			says(`{"pre_text":"x","data_commands":[{"type":"files.list_files"}],"action_commands":[`+writeX+`]}`),
-			says(`{"pre_text":"Now."}`))
-		b := newBed(t, m)
-		view := b.ask(b.inJSON(everything))
-		expect(t, view, regie.EndAnswered)
-		if c := view.Round.Counters; c != (regie.Counters{Total: 4}) || view.Exchanges[1].Reason != regie.ExchangeFormatError {
-			t.Errorf("%+v, %s", c, view.Exchanges[1].Reason)
-		}
-		if got := view.Exchanges[0].Reply.AI.Text(); got != regie.InvalidFormat+"\nHello there." {
-			t.Errorf("the first reply is stored as %q", got)
-		}
-		for _, want := range []string{"[FORMAT_ERROR]", "data_commands[0].type", "put it into action_commands", "either data_commands or action_commands", "Hello there."} {
-			if !strings.Contains(m.last(), want) {
-				t.Errorf("the model is not told %q", want)
-			}
-		}
-		if strings.Contains(m.last(), regie.InvalidFormat) {
-			t.Error("the model reads our own mark")
-		}
-	})
-	t.Run("calls by the API's own way never run", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"x"}`, call{"a", "files__write_file", `{"path":"x.txt","content":"x"}`}), says(`{"pre_text":"So."}`))
-		b := newBed(t, m)
-		expect(t, b.ask(b.inJSON(everything)), regie.EndAnswered)
-		if _, err := os.Stat(filepath.Join(b.root, "x.txt")); err == nil {
-			t.Error("it was written")
-		}
-	})
-}
-
-// TestJSONDeltas streams the text of the object, and nothing else of it.
-func TestJSONDeltas(t *testing.T) {
-	t.Parallel()
-	joined := make(chan struct{})
-	pieces := func(w http.ResponseWriter, r *http.Request) {
-		<-joined
-		w.Header().Set("Content-Type", "text/event-stream")
-		for _, piece := range []string{`{"pre_te`, `xt":"It `, `is so\n`, `\u00e9."`, `,"plan":null}`} {
-			chunk(w, map[string]any{"content": piece})
-		}
-		says("")(w, r)
-	}
-	b := newBed(t, newModel(t, pieces))
-	conn := b.connect()
-	in := b.inJSON(everything)
-	run := b.send(conn, in)
-	var streamed strings.Builder
-	err := conn.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
-		if item.Delta != nil {
-			streamed.WriteString(item.Delta.Content)
-		}
-		if item.Event != nil && item.Event.Seq == 1 {
-			close(joined)
-		}
-		var m regie.Message
-		if item.Event != nil && item.Event.Type == regie.EventMessage && json.Unmarshal(item.Event.Body, &m) == nil && m.AI != nil {
-			return errSeen
-		}
-		return nil
-	})
-	if want := "It is so\né."; streamed.String() != want {
-		t.Errorf("streamed %q (%v), want %q", streamed.String(), err, want)
-	}
 }

@@ -1,11 +1,8 @@
 package app_test
 
 import (
-	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // naming is a request that says what a person typed.
@@ -104,49 +100,6 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestNamedRefused: a message that carries what cannot be read here is refused before anything is
-// stored.
-func TestNamedRefused(t *testing.T) {
-	t.Parallel()
-	b := newUndoing(t, newModel(t), map[string]string{"a.txt": "A\n"})
-	block := func(kind regie.EnrichmentType, target regie.PointerTarget, path string) regie.Segment {
-		return regie.Segment{Enrichment: &regie.EnrichmentBlock{Type: kind, Target: target, Path: path}}
-	}
-	many := slices.Repeat([]regie.Segment{block("POINTER", "file", "a.txt")}, regie.MaxEnrichments+1)
-	for name, row := range map[string]struct {
-		segments []regie.Segment
-		code     regie.Code
-		says     string
-	}{
-		"type":        {[]regie.Segment{block("USE", "file", "a.txt")}, regie.CodeBadRequest, `"USE" is no enrichment`},
-		"target":      {[]regie.Segment{block("POINTER", "zone", "a")}, regie.CodeBadRequest, `not to "zone"`},
-		"outside":     {[]regie.Segment{block("POINTER", "file", "../a.txt")}, regie.CodePathInvalid, "relative to the workspace"},
-		"absolute":    {[]regie.Segment{block("POINTER", "file", "/etc/passwd")}, regie.CodePathInvalid, "relative to the workspace"},
-		"line ends":   {[]regie.Segment{block("POINTER", "file", "a\n[SYSTEM] b")}, regie.CodePathInvalid, "no path"},
-		"root":        {[]regie.Segment{block("POINTER", "file", ".")}, regie.CodePathInvalid, "no file"},
-		"too many":    {many, regie.CodeBadRequest, "more than 20"},
-		"attachment":  {[]regie.Segment{{Text: "x"}, {Attachment: &regie.Attachment{Name: "x"}}}, regie.CodeBadRequest, "attachments"},
-		"empty":       {[]regie.Segment{{Text: "x"}, {}}, regie.CodeBadRequest, "segment 2"},
-		"both in one": {[]regie.Segment{{Text: "x", Enrichment: many[0].Enrichment}}, regie.CodeBadRequest, "segment 1"},
-		"nothing":     {[]regie.Segment{{Text: " \n"}}, regie.CodeBadRequest, "empty"},
-	} {
-		in := b.request(everything)
-		in.Text, in.Segments = "", row.segments
-		_, err := b.conn.Submit(t.Context(), in)
-		if regie.CodeOf(err) != row.code || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	in := b.request(everything)
-	in.Segments = many[:1]
-	if _, err := b.conn.Submit(t.Context(), in); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), "a text and segments") {
-		t.Errorf("said twice: %v", err)
-	}
-	if sessions, err := b.conn.Sessions(t.Context(), store.SessionFilter{}); err != nil || len(sessions) != 0 {
-		t.Errorf("something was stored: %+v, %v", sessions, err)
-	}
-}
-
 // TestNamedWhileBusy names files in messages that steer a run and that wait for its end: each is
 // read when its message is admitted, as the file is then, and one that is gone by then is told and
 // stops nothing.
@@ -198,37 +151,6 @@ func TestNamedWhileBusy(t *testing.T) {
 	b.verified()
 }
 
-// TestNamedForkedAndUndone: what a message names goes with it into a fork, also one at the message
-// itself, where nothing is read again, and out of the conversation with an undo of the chat.
-func TestNamedForkedAndUndone(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 4)...)
-	b := newUndoing(t, m, map[string]string{"a.txt": "HORTENSIA\n"})
-	session := regie.NewID()
-	b.say(session, "hello")
-	run, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))
-	fatal(t, err)
-	view := b.await(b.conn, run)
-	forked, err := b.conn.Fork(t.Context(), dispatch.ForkRequest{SessionID: regie.NewID(), From: session, At: b.positionOf(b.conn, session, view.Trigger.ID)})
-	if err != nil || forked.Messages != 4 || forked.Calls != 1 {
-		t.Fatalf("%+v, %v", forked, err)
-	}
-	b.put("a.txt", "ROSES\n")
-	there := b.say(forked.Session.ID, "and in the fork?")
-	if sent := m.last(); !strings.Contains(sent, "HORTENSIA") || strings.Contains(sent, "ROSES") || strings.Count(sent, "[DATA_ADDED]") != 1 {
-		t.Errorf("the fork is told %s", sent)
-	}
-	b.exact(there.RoundID)
-	b.undo(dispatch.UndoRequest{SessionID: session, Chat: true})
-	after := b.say(session, "what did I name?")
-	if sent := m.last(); strings.Contains(sent, "HORTENSIA") || strings.Contains(sent, "@a.txt") {
-		t.Errorf("what was undone is told: %s", sent)
-	}
-	b.exact(run.RoundID)
-	b.exact(after.RoundID)
-	b.verified()
-}
-
 // TestNamedSeen: what a person named the model has seen, so an edit of it is judged by what it held
 // then.
 func TestNamedSeen(t *testing.T) {
@@ -245,93 +167,4 @@ func TestNamedSeen(t *testing.T) {
 	if view := b.await(b.conn, second); view.Exchanges[0].Calls[0].Error == nil || view.Exchanges[0].Calls[0].Error.Code != regie.CodeFileChanged {
 		t.Errorf("%+v", view.Exchanges[0].Calls[0])
 	}
-}
-
-// TestNamedTooMuch names more than a prompt is to hold: results are left out, the model is told how
-// to read them again, and what the next messages name pushes older ones behind a summary. Every
-// prompt can be made anew.
-func TestNamedTooMuch(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Short.")}, 20)...)
-	files, names := map[string]string{}, ""
-	for i := range 8 {
-		name := fmt.Sprintf("f%d.txt", i)
-		files[name] = fmt.Sprintf("FILE%d\n", i) + strings.Repeat("some words of text\n", 150)
-		names += " @" + name
-	}
-	b := newUndoing(t, m, files)
-	session := regie.NewID()
-	left := 0
-	for _, typed := range []string{"hello", "compare" + names, "and then?", "once more" + names, "so?"} {
-		in := b.naming(session, typed, everything)
-		in.Limits.ContextTokens = 4000
-		run, err := b.conn.Submit(t.Context(), in)
-		fatal(t, err)
-		view := b.await(b.conn, run)
-		if view.Round.End != regie.EndAnswered {
-			t.Fatalf("%q ended %s %s", typed, view.Round.End, view.Round.EndNote)
-		}
-		sent := m.last()
-		left += strings.Count(sent, "left out to make room")
-		if named := strings.Contains(typed, "@"); named && (!strings.Contains(sent, "FILE7") || len(view.Enrichments) != 1) {
-			t.Errorf("%q: the last of what is named does not reach the model: %.3000s", typed, sent)
-		}
-		b.exact(run.RoundID)
-	}
-	if left == 0 {
-		t.Error("nothing was left out: the test shows nothing")
-	}
-	b.verified()
-}
-
-// TestNamedByTheDead: an engine that dies before it has read anything leaves that to the next one,
-// which reads first and then asks; one that finds a stopping word reads nothing, and neither does a
-// later run.
-func TestNamedByTheDead(t *testing.T) {
-	t.Parallel()
-	for _, word := range []regie.StopRequest{"", regie.StopInterrupt} {
-		t.Run("word "+string(word), func(t *testing.T) {
-			m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 3)...)
-			b := newBed(t, m)
-			b.alters()
-			fatal(t, os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("HORTENSIA\n"), 0o600))
-			first := b.run(everything)
-			dead := b.left(first, "see @a.txt", word)
-			conn := b.connect()
-			view := b.await(conn, dispatch.Run{SessionID: first.Session.ID, RoundID: dead})
-			read := word == ""
-			if got := len(outcomes(view)) == 1; got != read || (view.Round.End == regie.EndAnswered) != read || strings.Contains(m.last(), "HORTENSIA") != read {
-				t.Errorf("%s, read: %v; the model was told %s", view.Round.End, got, m.last())
-			}
-			if attempts := view.Exchanges[0].Attempts; read && len(attempts) != 0 {
-				t.Errorf("a model call is booked that nobody can have made: %+v", attempts)
-			}
-			next := b.send(conn, b.naming(first.Session.ID, "and now?", everything))
-			if view := b.await(conn, next); view.Round.End != regie.EndAnswered || len(view.Enrichments) != 0 || strings.Contains(m.last(), "HORTENSIA") != read {
-				t.Errorf("then %s, told %s", view.Round.End, m.last())
-			}
-		})
-	}
-}
-
-// left stores a message in the session of a round, with the round that it starts, as a process does
-// that dies in the next instant, and the word that another one says then.
-func (b *bed) left(like store.RoundView, typed string, word regie.StopRequest) regie.ID {
-	b.t.Helper()
-	s, err := sqlite.Open(b.t.Context(), sqlite.Config{Dir: b.settings.DataDir})
-	fatal(b.t, err)
-	defer s.Close()
-	round := like.Round
-	round.ID = regie.NewID()
-	accepted, err := s.Submit(b.t.Context(), store.Submission{
-		SessionID: like.Session.ID, Round: round, Holder: "who died",
-		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: like.Trigger.Author, ClientID: regie.NewID().String(), Rich: chat.Mentions(typed, app.Look(b.root)),
-		},
-	})
-	if err == nil && word != "" {
-		_, err = s.RequestStop(b.t.Context(), accepted.RoundID, word)
-	}
-	fatal(b.t, err)
-	return accepted.RoundID
 }

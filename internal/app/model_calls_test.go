@@ -298,18 +298,3 @@ func TestNetworkWait(t *testing.T) {
 		t.Errorf("%d resumes", view.Round.Counters.Resumes)
 	}
 }
-
-// TestNetworkWaitIsInterrupted ends a run that waits for the network.
-func TestNetworkWaitIsInterrupted(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t))
-	b.settings.BaseURL = "http://127.0.0.1:1/v1"
-	conn, run := b.start(approval.Policy{WaitNetwork: true})
-	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
-	fatal(t, conn.Interrupt(t.Context(), run.RoundID))
-	view := b.await(conn, run)
-	expect(t, view, regie.EndInterrupted)
-	if attempts := view.Exchanges[0].Attempts; len(attempts) != 1 || attempts[0].Code != regie.CodeProviderOffline {
-		t.Errorf("an attempt that never was is booked: %+v", attempts)
-	}
-}

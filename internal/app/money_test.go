@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -251,40 +250,5 @@ func TestPriceUnknown(t *testing.T) {
 	}
 	if rounds, err := conn.List(t.Context(), store.RoundFilter{Root: b.root, Limit: 10}); err != nil || len(rounds) != 1 {
 		t.Errorf("%d rounds, %v", len(rounds), err)
-	}
-}
-
-// TestCutCall books what a cut reply has used, by an estimate; one that was refused costs nothing.
-func TestCutCall(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		first http.HandlerFunc
-		want  func(regie.Money) bool
-	}{
-		"refused": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }, func(m regie.Money) bool { return m == regie.Money{Reserved: m.Reserved, Known: true} }},
-		"broken": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(m regie.Money) bool {
-			return m.Estimated && m.Cost > 1000 && m.Cost < 10_000 && m.Reserved > 80_000
-		}},
-		"cut": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			chunk(w, map[string]any{"content": strings.Repeat("half of it ", 40)})
-			panic(http.ErrAbortHandler)
-		}, func(m regie.Money) bool { return m.Estimated && m.Cost > 1000 && m.Cost < 10_000 }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newModel(t, once(c.first, claims(used, says("Done."))))
-			b := newBed(t, m)
-			b.priced(config.Budget{USDPerRound: 900_000})
-			view := b.run(approval.Policy{})
-			if view.Round.End != regie.EndAnswered || len(view.Exchanges[0].Attempts) != 1 {
-				t.Fatalf("%s %s, %d attempts", view.Round.End, view.Round.EndNote, len(view.Exchanges[0].Attempts))
-			}
-			if attempt := view.Exchanges[0].Attempts[0]; !c.want(attempt.Money) {
-				t.Errorf("%s: %+v", attempt.Code, attempt.Money)
-			}
-			if !view.Spent.Known || view.Spent.Due != 0 || view.Spent.Cost < each {
-				t.Errorf("it cost %+v", view.Spent)
-			}
-		})
 	}
 }

@@ -63,27 +63,6 @@ func TestWordsFromElsewhere(t *testing.T) {
 	expect(t, b.await(here, run), regie.EndInterrupted)
 }
 
-// TestUntold has a word stored by a process that tells nobody, as one that dies right behind its
-// commit: the engine that asks its model finds it by itself, and so does who follows the run on a
-// third one.
-func TestUntold(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 1)
-	b, other := shares(t, newModel(t, hangs(asked)), nil)
-	here, there := nodes(b, other)
-	mute, err := postgres.Open(t.Context(), postgres.Config{URL: b.settings.Database, Dir: b.settings.DataDir})
-	fatal(t, err)
-	defer mute.Close()
-	run := b.startRun(here, everything)
-	<-asked
-	began := time.Now()
-	if _, err := mute.RequestStop(t.Context(), run.RoundID, regie.StopInterrupt); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, other.await(there, run), regie.EndInterrupted)
-	t.Logf("a word that nobody told of was obeyed after %s", time.Since(began))
-}
-
 // TestStreamFromElsewhere follows a run on another engine than the one that runs it. The model
 // answers each step only when the follower has seen the one before, and in the middle the
 // follower's listening connection is cut.

@@ -11,7 +11,6 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // command is a person's own command in a session of the bed.
@@ -216,31 +215,5 @@ func TestOwnCommandServed(t *testing.T) {
 	}
 	if m.count() != 1 || !strings.Contains(m.last(), "echo one") || !strings.Contains(m.last(), `\"status\":\"SUCCESS\"`) {
 		t.Errorf("a model was asked %d times, last %s", m.count(), m.last())
-	}
-}
-
-// TestOwnCommandSteered writes something else in place of an answer to what a command asks: the
-// command is not run, and the message has a round of its own.
-func TestOwnCommandSteered(t *testing.T) {
-	t.Parallel()
-	needsSandbox(t)
-	m := newModel(t, says("As you like."))
-	b := newBed(t, m)
-	conn := b.connect()
-	session, run := b.gives(conn, "touch never")
-	b.parked(conn, session)
-	steers := b.request(approval.Policy{})
-	steers.SessionID, steers.Text, steers.WhenBusy = session, "do not", store.Steer
-	b.send(conn, steers)
-	view := b.await(conn, run)
-	expect(t, view, regie.EndDenied, "NOT_RUN SUPERSEDED")
-	b.until(conn, session, func(e *regie.Event) bool {
-		return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ANSWERED")
-	})
-	if prompt := m.last(); m.count() != 1 || !strings.Contains(prompt, "do not") || !strings.Contains(prompt, "!touch never") || !strings.Contains(prompt, "VALIDATION_CANCELLED") {
-		t.Errorf("a model was asked %d times, last %s", m.count(), prompt)
-	}
-	if _, err := os.Stat(filepath.Join(b.root, "never")); err == nil {
-		t.Error("it ran")
 	}
 }

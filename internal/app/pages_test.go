@@ -9,7 +9,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -118,51 +117,6 @@ func TestPages(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s has the rounds of %v, want %v", path, got, want)
 		}
-	}
-}
-
-// TestRulePages: rules that one answer made have one time, and come page by page all the same; what
-// verifying their log found comes with the first page.
-func TestRulePages(t *testing.T) {
-	t.Parallel()
-	var calls []call
-	for i := range 5 {
-		calls = append(calls, write(fmt.Sprint("w", i), fmt.Sprintf("d%d/x.txt", i), "x\n"))
-	}
-	h := newBed(t, newModel(t, says("", calls...), says("Done."))).serve("127.0.0.1:0")
-	session := h.session()
-	id, _ := regie.ParseID(session)
-	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"go"}`, 202, nil)
-	asked := h.parked(h.engine.Control(), id).Approvals[0]
-	var decisions []regie.Decision
-	for i := range asked.Reviews {
-		scopes := asked.Reviews[i].Preview.Scopes
-		under := slices.IndexFunc(scopes, func(s regie.Scope) bool { return s.Kind == regie.ScopeUnder })
-		decisions = append(decisions, regie.Decision{CallID: asked.Reviews[i].CallID, Answer: regie.AnswerAlways, Scope: &scopes[under]})
-	}
-	if _, err := h.engine.Service().Approvals.Decide(access.AsOwner(t.Context()), decide(asked, "always", decisions...)); err != nil {
-		t.Fatal(err)
-	}
-	pages := 0
-	ruleID := func(r *store.StandingRule) regie.ID { return r.ID }
-	got := turned(h, "/api/v1/rules?", func(p *httpapi.RulePage) ([]regie.ID, string) {
-		if first := pages == 0; (p.Audit != nil) != first {
-			t.Errorf("page %d has the audit %+v", pages, p.Audit)
-		}
-		pages++
-		return ids(p.Items, ruleID), p.Next
-	})
-	list, err := h.client().Rules(t.Context(), store.RuleFilter{Root: h.root})
-	if err != nil || list.Audit == nil || len(list.Rules) != 5 {
-		t.Fatalf("the client has %+v, %v", list, err)
-	}
-	want := ids(list.Rules, ruleID)
-	if !slices.Equal(got, want) || pages != 3 {
-		t.Errorf("%d pages of rules: %v, want %v", pages, got, want)
-	}
-	h.json("POST", "/api/v1/rules/revoke", `{"rule_ids":["`+want[0].String()+`"]}`, 200, nil)
-	if list, err = h.client().Rules(t.Context(), store.RuleFilter{Limit: 2}); err != nil || len(list.Rules) != 2 || list.Rules[0].ID != want[1] {
-		t.Errorf("the first two that hold: %+v, %v", list, err)
 	}
 }
 

@@ -118,16 +118,6 @@ func (p *passer) Done(call store.Proxied) {
 // engine.
 func (e *Engine) Proxy() compat.Proxy { return e.proxy }
 
-// Proxy is that of the engine of this process; nil where another process is the engine.
-func (c *Conn) Proxy() compat.Proxy {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.engine == nil || c.engine.proxy == nil {
-		return nil
-	}
-	return c.engine.proxy
-}
-
 // leftSince is from when on a call that is open may be another process's.
 func leftSince(c config.Config) time.Time {
 	if c.Database != "" {

@@ -3,21 +3,17 @@ package app_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -102,38 +98,6 @@ func TestResumedQueryRuns(t *testing.T) {
 	}
 }
 
-// TestSteeredNetworkWait steers a run that waits for the network: the model is not asked again and
-// again.
-func TestSteeredNetworkWait(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t))
-	b.settings.BaseURL = "http://127.0.0.1:1/v1"
-	conn, run := b.start(approval.Policy{WaitNetwork: true})
-	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
-	in := b.request(approval.Policy{})
-	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
-	b.send(conn, in)
-	time.Sleep(2 * time.Second)
-	view := b.round(conn, run.RoundID)
-	if n := len(view.Exchanges[0].Attempts); n > 5 {
-		t.Errorf("%d model calls in 2 s, the log has %d events", n, view.Head)
-	}
-}
-
-// TestSteerWhileQueryRuns steers while a query runs and an action is asked about.
-func TestSteerWhileQueryRuns(t *testing.T) {
-	t.Parallel()
-	slow, free := slowQuery(t)
-	b := newBed(t, newModel(t, says("", call{"q", "q__slow", `{}`}, write("w", "a.txt", "x")), says("ok")), slow)
-	conn, run := b.start(approval.Policy{})
-	b.next(conn, run.SessionID, regie.ID{})
-	in := b.request(approval.Policy{})
-	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
-	b.send(conn, in)
-	close(free)
-	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "NOT_RUN SUPERSEDED")
-}
-
 // TestEditWhileQueryRuns edits a call into one of unknown outcome while a query of its reply runs:
 // it runs again only after an approval that says why.
 func TestEditWhileQueryRuns(t *testing.T) {
@@ -162,76 +126,6 @@ func TestEditWhileQueryRuns(t *testing.T) {
 	if runs.Load() != 1 || !slices.ContainsFunc(why, func(g regie.Ground) bool { return g.Source == regie.SourceUnknown }) {
 		view, _ := conn.Get(t.Context(), run.RoundID)
 		t.Errorf("the UNKNOWN action ran a second time without an approval that says why: %v", states(view))
-	}
-}
-
-// fakeModel answers in this process. Its first reply comes once said is closed, after which no word
-// reaches it any more; asked is closed when it is wanted.
-type fakeModel struct {
-	first       provider.Part
-	asked, said chan struct{}
-	calls       atomic.Int64
-}
-
-func (f *fakeModel) Name() string { return "fake" }
-func (f *fakeModel) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true}
-}
-func (f *fakeModel) Open(provider.Head) (provider.Conversation, error) { return f, nil }
-func (f *fakeModel) Append(...provider.Turn)                           {}
-func (f *fakeModel) EndWith(provider.Tail)                             {}
-func (f *fakeModel) Request() (regie.Hash, int)                        { return regie.HashOf([]byte("x")), 1 }
-
-func (f *fakeModel) Send(context.Context, func(provider.Delta)) (*provider.Reply, error) {
-	part := provider.Part{Type: regie.PartText, Text: "ok"}
-	if f.calls.Add(1) == 1 {
-		close(f.asked)
-		<-f.said
-		part = f.first
-	}
-	return &provider.Reply{Parts: []provider.Part{part}, StopReason: "stop"}, nil
-}
-
-// TestPauseMeetsReply pauses a run whose reply is here already.
-func TestPauseMeetsReply(t *testing.T) {
-	t.Parallel()
-	writes := provider.Part{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "files__write_file", Arguments: `{"path":"a.txt","content":"x"}`}}
-	for name, first := range map[string]provider.Part{"an answer, and a message waits": {Type: regie.PartText, Text: "ok"}, "a call that is asked about": writes} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, newModel(t))
-			fake := &fakeModel{first: first, asked: make(chan struct{}), said: make(chan struct{})}
-			conn := b.attach(app.Options{Models: func(string) (provider.Provider, error) { return fake, nil }})
-			run := b.send(conn, b.request(approval.Policy{}))
-			<-fake.asked
-			if first.Call == nil {
-				next := b.request(approval.Policy{})
-				next.SessionID = run.SessionID
-				b.send(conn, next)
-			}
-			fatal(t, conn.Pause(t.Context(), run.RoundID))
-			close(fake.said)
-			fatal(t, conn.Wait(t.Context(), run.RoundID))
-			view := b.round(conn, run.RoundID)
-			if fault := unlikeWritten(t, conn, run.SessionID); fault != "" || fake.calls.Load() > 1 {
-				t.Errorf("%v, asked %d times; the log does not verify: %s", states(view), fake.calls.Load(), fault)
-			}
-			if first.Call == nil {
-				if view.Session.State != regie.SessionPaused {
-					t.Errorf("the session is %s", view.Session.State)
-				}
-				return
-			}
-			// Its preview fails by then: the round ends or waits all the same.
-			fatal(t, os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("somebody else's"), 0o600))
-			for range 3 {
-				_ = conn.Resume(t.Context(), run.RoundID) // it may have ended
-				fatal(t, conn.Wait(t.Context(), run.RoundID))
-			}
-			if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Round.State == regie.RoundRunning {
-				t.Errorf("the round is stuck: %v, %v", states(view), err)
-			}
-		})
 	}
 }
 
@@ -303,46 +197,5 @@ func TestVerifyBindsWhatRan(t *testing.T) {
 		UPDATE reviews SET decided_by = 'mallory', edited = NULL, preview = '{}', arguments = '{}'`))
 	if unlikeWritten(t, b.connect(), run.SessionID) == "" {
 		t.Error("verify finds nothing")
-	}
-}
-
-// TestStopAClosedChat cancels it.
-func TestStopAClosedChat(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("ok")))
-	conn, run := b.start(approval.Policy{})
-	b.await(conn, run)
-	fatal(t, conn.CloseSession(t.Context(), run.SessionID))
-	_, err := conn.Stop(t.Context(), run.SessionID)
-	fatal(t, err)
-	if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Session.EndReason != regie.SessionCancelled {
-		t.Errorf("stopped, and it is %s %q, %v", view.Session.State, view.Session.EndReason, err)
-	}
-}
-
-// TestMessagesToAQuestion: messages that come while a question is open are all taken, a very long
-// one too.
-func TestMessagesToAQuestion(t *testing.T) {
-	t.Parallel()
-	for name, texts := range map[string][]string{"long": {strings.Repeat("a log line\r", 2000)}, "at once": {"0", "1", "2", "3", "4", "5", "6", "7"}} {
-		t.Run(name, func(t *testing.T) {
-			b := newBed(t, newModel(t, says("", colour), says("ok"), says("so"), says("well")))
-			conn, run := b.start(questions)
-			b.state(conn, run.SessionID, regie.SessionWaitingResponse)
-			var group sync.WaitGroup
-			for _, text := range texts {
-				group.Go(func() {
-					in := b.request(questions)
-					in.SessionID, in.Text = run.SessionID, fmt.Sprint("message ", text)
-					if name == "long" {
-						in.WhenBusy = store.Steer
-					}
-					if _, err := conn.Submit(t.Context(), in); err != nil {
-						t.Errorf("%.20q is lost: %v", in.Text, err)
-					}
-				})
-			}
-			group.Wait()
-		})
 	}
 }

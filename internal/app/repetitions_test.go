@@ -11,9 +11,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -90,19 +88,6 @@ func TestRepeatedActionSaysSo(t *testing.T) {
 		if paid := runs.Load(); (paid == 2) != (answer == regie.AnswerAllow) || paid > 2 {
 			t.Errorf("%s: paid %d times", answer, paid)
 		}
-	}
-}
-
-// TestReadAfterWrite reads a file before and after a write of the same reply: the second read is no
-// duplicate of the first, whose result is out of date. A read without an action in between is one.
-func TestReadAfterWrite(t *testing.T) {
-	t.Parallel()
-	read := func(id string) call { return call{id, "files__read_file", `{"path":"a.txt"}`} }
-	m := newModel(t, says("", over("a", "a.txt", "old")), says("", read("b"), over("c", "a.txt", "new"), read("d"), read("e")), says("ok"))
-	view := newBed(t, m).run(everything)
-	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "NOT_RUN DUPLICATE_IN_BATCH")
-	if got := view.Exchanges[1].Calls; len(got) != 4 || !strings.Contains(got[0].Result, "old") || !strings.Contains(got[2].Result, "new") || got[3].DuplicateOf != got[2].ID {
-		t.Errorf("the calls are %+v", got)
 	}
 }
 
@@ -185,39 +170,5 @@ func TestMessageAgainDuringQuestion(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
 	if strings.Count(m.last(), "the blue one") != 1 || strings.Count(m.last(), "the red one") != 1 {
 		t.Errorf("the model read %s", m.last())
-	}
-}
-
-// TestInterruptBeforeTheThreadIsRead stops a round between its claim and its first request: it
-// ends, in this engine.
-func TestInterruptBeforeTheThreadIsRead(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("hello"), says("never")))
-	var conn *app.Conn
-	var round atomic.Pointer[regie.ID]
-	var submitting atomic.Bool // whoever submits asks the model what it can
-	opened := make(chan struct{})
-	models := app.Models(b.settings)
-	conn = b.attach(app.Options{Models: func(name string) (provider.Provider, error) {
-		if id := round.Load(); id != nil && !submitting.Swap(false) {
-			<-opened // submitted, so that the round can be named
-			if err := conn.Interrupt(t.Context(), *round.Load()); err != nil {
-				t.Error(err)
-			}
-			round.Store(nil)
-		}
-		return models(name)
-	}})
-	in := b.request(everything)
-	run := b.send(conn, in)
-	b.await(conn, run)
-	in.ClientID = regie.NewID().String()
-	submitting.Store(true)
-	round.Store(&run.RoundID)
-	next := b.send(conn, in) // a known session: its thread is read from the store
-	round.Store(&next.RoundID)
-	close(opened)
-	if view := b.await(conn, next); view.Round.End != regie.EndInterrupted {
-		t.Errorf("the round ended %s (%s)", view.Round.End, view.Round.EndNote)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/store/storetest"
 )
 
 // again is the house after its engine has ended and another one has begun.
@@ -42,30 +41,6 @@ func TestKeyOverRestart(t *testing.T) {
 	streamed := h.ask("POST", path, `{"content":"hello"}`, key, carrying("Accept", "text/event-stream"))
 	if _ = streamed.Body.Close(); streamed.StatusCode != 200 || streamed.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("as a stream: %d %v", streamed.StatusCode, streamed.Header)
-	}
-}
-
-// TestKeyOnAnotherNode: what a key stands for is known to every process on one database.
-func TestKeyOnAnotherNode(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t))
-	b.settings.Database = storetest.Postgres(t)
-	h := b.serve("127.0.0.1:0")
-	other := *b
-	other.settings.DataDir = b.elsewhere()
-	there := other.serve("127.0.0.1:0")
-	place := h.placeAt(h.root)
-	body := func(name string) string { return fmt.Sprintf(`{"workspace_id":%q,"name":%q}`, place.ID, name) }
-	key := carrying("Idempotency-Key", "k")
-	h.json("POST", "/api/v1/sessions", body("a"), 201, nil, key)
-	there.json("POST", "/api/v1/sessions", body("a"), 201, nil, key)
-	there.json("POST", "/api/v1/sessions", body("b"), 409, nil, key)
-	// And so is what was settled: the next round has it, wherever it begins.
-	h.json("PATCH", "/api/v1/settings/limits", `{"chat":{"max_action_retries":7}}`, 200, nil)
-	var limits dispatch.LimitSettings
-	there.json("GET", "/api/v1/settings/limits", "", 200, &limits)
-	if got := limits.Chat.Retries; got.Value != 7 || got.Origin != "api" {
-		t.Errorf("on the other node: %+v", got)
 	}
 }
 
@@ -241,42 +216,6 @@ func TestKeysOfClients(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("%d sessions of two clients", len(seen))
-	}
-}
-
-// TestClientIDOfAnotherMessage: a client's id of a message stands for one message: another one with
-// it is refused, the same adds nothing. It is short.
-func TestClientIDOfAnotherMessage(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("one")))
-	h := b.serve("127.0.0.1:0")
-	session := h.session()
-	messages := "/api/v1/sessions/" + session + "/messages"
-	var first, again httpapi.Accepted
-	h.json("POST", messages, `{"content":"hello","client_message_id":"a"}`, 202, &first)
-	h.json("POST", messages, `{"content":"hello","client_message_id":"a"}`, 202, &again)
-	if !again.Duplicate || again.MessageID != first.MessageID {
-		t.Errorf("the same again is %+v, first %+v", again, first)
-	}
-	run := func(id, text string) string {
-		return fmt.Sprintf(`{"session_id":%q,"text":%q,"client_message_id":%q}`, session, text, id)
-	}
-	long := strings.Repeat("x", 201)
-	for _, c := range []struct {
-		path, body string
-		status     int
-		code       regie.Code
-	}{
-		{messages, `{"content":"goodbye","client_message_id":"a"}`, 409, regie.CodeKeyReused},
-		{messages, `{"segments":[{"text":"goodbye"}],"client_message_id":"a"}`, 409, regie.CodeKeyReused},
-		{"/api/v1/runs", run("a", "goodbye"), 409, regie.CodeKeyReused},
-		{messages, `{"content":"hello","client_message_id":"` + long + `"}`, 400, regie.CodeBadRequest},
-		{"/api/v1/runs", run(long, "hello"), 400, regie.CodeBadRequest},
-		{messages, `{"content":"hello","client_message_id":"a\u0000"}`, 400, regie.CodeBadRequest},
-	} {
-		if status, said := h.said("POST", c.path, c.body); status != c.status || !strings.Contains(said, string(c.code)) {
-			t.Errorf("%s %.60s: %d %s", c.path, c.body, status, said)
-		}
 	}
 }
 

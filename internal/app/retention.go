@@ -32,9 +32,7 @@ func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
 		if !next.IsZero() {
 			sleep = min(sleep, max(time.Second, time.Until(next.Add(keepAPI))))
 		}
-		select {
-		case <-time.After(sleep):
-		case <-ctx.Done():
+		if rest(ctx, sleep) != nil {
 			return
 		}
 	}

@@ -195,18 +195,6 @@ func TestLongWish(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered)
 }
 
-// TestLongWishFallsBack: another provider goes on at once.
-func TestLongWishFallsBack(t *testing.T) {
-	t.Parallel()
-	one, two := newModel(t, wishes("3600")), newModel(t, says("hi"))
-	b := fallbackBed(t, one.server.URL, two.server.URL, "")
-	conn := b.impatient()
-	run := b.send(conn, b.request(everything))
-	if expect(t, b.await(conn, run), regie.EndAnswered); one.count() != 1 || two.count() != 1 {
-		t.Errorf("asked %d and %d times", one.count(), two.count())
-	}
-}
-
 // TestLongWishIsWaitedFor: an unattended run lets go for as long as the first of its servers
 // wishes, and goes on with that one.
 func TestLongWishIsWaitedFor(t *testing.T) {

@@ -110,10 +110,8 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 			waiting(regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends",
 				holder(o.Config.DataDir), o.Config.DataDir))
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := rest(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }

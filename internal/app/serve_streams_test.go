@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -269,36 +267,5 @@ func TestWebSocket(t *testing.T) {
 	}
 	if err := <-closed; err != nil {
 		t.Error(err)
-	}
-}
-
-// TestWatch tells a client of the server what happens in all sessions.
-func TestWatch(t *testing.T) {
-	t.Parallel()
-	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
-	remote, err := client.New(h.served.URL, h.token, "en")
-	fatal(t, err)
-	defer remote.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- remote.Watch(ctx, func(e regie.Event) error {
-			if e.Type == regie.EventSession && !e.SessionID.IsZero() && e.Seq == 1 {
-				return errSeen
-			}
-			return nil
-		})
-	}()
-	for { // sessions until the watcher is there
-		h.session()
-		select {
-		case err := <-ended:
-			if !errors.Is(err, errSeen) {
-				t.Error(err)
-			}
-			return
-		default:
-		}
 	}
 }

@@ -186,26 +186,3 @@ func (b *bed) lastRound(conn *app.Conn, session regie.ID) (round regie.ID) {
 	})
 	return round
 }
-
-// TestShellNoCommand: what is no command is refused before anybody is asked, and before anything is
-// prepared for it, whoever allows it.
-func TestShellNoCommand(t *testing.T) {
-	t.Parallel()
-	needsSandbox(t)
-	for name, policy := range map[string]approval.Policy{"allowed": everything, "asked about": {}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, newModel(t,
-				says("", runs("a", "a\x00b", 5)), says("", runs("b", "   ", 5)), says("ok")))
-			view := b.run(policy)
-			expect(t, view, regie.EndAnswered, "FAILED", "FAILED")
-			for _, exchange := range view.Exchanges {
-				for _, c := range exchange.Calls {
-					if c.Error.Code != regie.CodeBadArguments || !c.StartedAt.IsZero() {
-						t.Errorf("%s: %+v, started %v", c.Arguments, c.Error, c.StartedAt)
-					}
-				}
-			}
-		})
-	}
-}

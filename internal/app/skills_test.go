@@ -114,46 +114,6 @@ func TestSkillIsFollowed(t *testing.T) {
 	}
 }
 
-// offers reports whether a request declares the skills' tool, and names a skill.
-func offers(m *model) (tool, named bool) {
-	return strings.Contains(m.last(), "skills__read_skill"), strings.Contains(m.last(), "- sealing: ")
-}
-
-// TestSkillsOfAWokenRun: a run that waited goes on with the skills of then, and each of its prompts
-// can still be shown (decision 53). A skill that went in the middle is not read.
-func TestSkillsOfAWokenRun(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ before, after bool }{"appear": {false, true}, "go": {true, false}, "stay": {true, true}} {
-		t.Run(name, func(t *testing.T) {
-			m := newModel(t, says("", write("a", "a.txt", "one\n")), says("", call{"b", "skills__read_skill", `{"name":"sealing"}`}), says("Done."))
-			b := newBed(t, m)
-			b.file(".regie/skills/sealing/SKILL.md", sealing)
-			if c.before {
-				b.trust()
-			}
-			conn := b.connect()
-			run := b.ran(conn, approval.Policy{})
-			if _, named := offers(m); named != c.before {
-				t.Errorf("at first named %v", named)
-			}
-			if c.after {
-				b.trust()
-			} else {
-				fatal(t, app.Distrust(b.settings, b.root))
-			}
-			b.approveAll(conn)
-			fatal(t, conn.Wait(t.Context(), run.RoundID))
-			if tool, named := offers(m); named != c.after || c.after && !tool {
-				t.Errorf("then named %v", named)
-			}
-			if read := strings.Contains(m.last(), "write the word in it"); read != c.after {
-				t.Errorf("it was read: %v", read)
-			}
-			b.shown(conn, run, 3)
-		})
-	}
-}
-
 // TestProjectRules: a workspace's file forbids and asks, trusted or not, and whatever a run or the
 // user's own file allows; it allows nothing. It is read anew for each step.
 func TestProjectRules(t *testing.T) {

@@ -23,20 +23,6 @@ func hangs(asked chan<- struct{}) http.HandlerFunc {
 	}
 }
 
-// resumeTogether resumes a run from many sides at once: none of them fails, and one holder runs it.
-func resumeTogether(t *testing.T, conn *app.Conn, run dispatch.Run) {
-	t.Helper()
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-}
-
 // TestStop_CancelsQuestion: a question that waits at stop is cancelled in the thread, in the
 // transaction that ends the round (decision 11).
 func TestStop_CancelsQuestion(t *testing.T) {

@@ -97,24 +97,6 @@ func (u *undoing) exact(round regie.ID) {
 	}
 }
 
-// TestUndoTalk takes back a run that did nothing but talk: only where the chat is meant too.
-func TestUndoTalk(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("One."), says("Two."))
-	u := newUndoing(t, m, nil)
-	session := regie.NewID()
-	u.say(session, "first")
-	u.refused(regie.CodeNotFound, "no run here has changed files", dispatch.UndoRequest{SessionID: session})
-	done := u.undo(dispatch.UndoRequest{SessionID: session, Chat: true})
-	u.refused(regie.CodeNotFound, "nothing to undo", dispatch.UndoRequest{SessionID: session, Chat: true})
-	u.say(session, "second") // the model sees no reply, so it says One. again
-	if strings.Contains(m.last(), `"first"`) {
-		t.Errorf("the prompt holds what was taken back: %s", m.last())
-	}
-	u.undo(dispatch.UndoRequest{Target: done.ID})
-	u.refused(regie.CodeConflict, "undone already", dispatch.UndoRequest{Target: done.ID})
-}
-
 // TestUndoWaits refuses while a run of the session is open, and names what it waits for.
 func TestUndoWaits(t *testing.T) {
 	t.Parallel()

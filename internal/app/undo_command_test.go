@@ -3,7 +3,6 @@ package app_test
 import (
 	"errors"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,25 +127,6 @@ func TestUndoSparesOnlyCopies(t *testing.T) {
 	}
 }
 
-// TestUndoUnknownCommand: what a command did until its time was over, or what another one that may
-// have done more did, goes back, and it is listed.
-func TestUndoUnknownCommand(t *testing.T) {
-	t.Parallel()
-	needsSandbox(t)
-	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > made; rm kept; sleep 60", 1)), says("ok")), map[string]string{"kept": "k\n"})
-	before := u.entries()
-	run := u.say(regie.NewID(), "do it")
-	view := u.round(u.conn, run.RoundID)
-	if c := view.Exchanges[0].Calls[0]; c.State != regie.CallUnknown || !strings.Contains(c.Error.Message, "changed 2 files: D kept, A made") {
-		t.Fatalf("got %s %+v", c.State, c.Error)
-	}
-	done := u.undo(dispatch.UndoRequest{SessionID: run.SessionID})
-	if len(done.Effects) != 1 || done.Effects[0].State != regie.CallUnknown {
-		t.Errorf("effects: %+v", done.Effects)
-	}
-	u.same("undone", before)
-}
-
 // TestUndoCommandConflicts: what somebody has changed since is not put back, unless that is said,
 // and is kept then.
 func TestUndoCommandConflicts(t *testing.T) {
@@ -172,42 +152,4 @@ func TestUndoCommandConflicts(t *testing.T) {
 	u.same("forced", before)
 	u.undo(dispatch.UndoRequest{Target: done.ID})
 	u.same("taken back", mine)
-}
-
-// TestUndoCommandsBeside: what a tool of another session writes while a command runs is that one's,
-// not the command's.
-func TestUndoCommandsBeside(t *testing.T) {
-	t.Parallel()
-	needsSandbox(t)
-	var m *model
-	m = newModel(t, func(w http.ResponseWriter, r *http.Request) {
-		step := says("", runs("a", "echo one > mine; while [ ! -e theirs ]; do sleep 0.02; done", 20))
-		if strings.Contains(m.last(), "the-other-session") {
-			step = says("", over("b", "theirs", "two\n"))
-		}
-		step(w, r)
-	}, says("ok"))
-	u := newUndoing(t, m, nil)
-	first := u.request(everything)
-	first.SessionID, first.Text = regie.NewID(), "first"
-	one, err := u.conn.Submit(t.Context(), first)
-	fatal(t, err)
-	for { // the command runs
-		if _, err := os.Stat(filepath.Join(u.root, "mine")); err == nil {
-			break
-		}
-		if view, err := u.conn.Get(t.Context(), one.RoundID); err != nil || view.Round.State == regie.RoundEnded {
-			t.Fatalf("the command does not run: %v", err)
-		}
-	}
-	two := u.say(regie.NewID(), "the-other-session")
-	u.await(u.conn, one)
-	view := u.round(u.conn, one.RoundID)
-	if got := view.Exchanges[0].Calls[0].Result; !strings.Contains(got, "changed 1 file: A mine\n") {
-		t.Errorf("the command's: %q", got)
-	}
-	u.undo(dispatch.UndoRequest{Target: one.RoundID})
-	u.holds("undone", map[string]string{"theirs": "two\n"})
-	u.undo(dispatch.UndoRequest{Target: two.RoundID})
-	u.holds("both undone", map[string]string{})
 }

@@ -30,10 +30,10 @@ var arrows = []arrow{
 	{"internal/compat", []string{
 		".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
-	{"client", []string{".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/store"}, "the same from the other end, also for the commands of this process: the service over HTTP"},
+	{"client", []string{".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/store"}, "the same from the other end, also for the commands of this process: the service over HTTP"},
 	{"internal/chat", []string{".", "client", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only the client"},
 	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/plain", "internal/store", "internal/text"}, "a transport: the service for MCP clients; internal/toolkit/mcp is our own client"},
-	{"internal/httpread", []string{"."}, "bodies whole and within bounds, for what speaks HTTP"},
+	{"internal/httpread", []string{".", "internal/store"}, "bodies whole and within bounds, and parameters, for what speaks HTTP"},
 	{"internal/access", []string{".", "internal/store"}, "who asks a server; knows no transport"},
 	{"internal/control", []string{
 		".", "internal/access", "internal/approval", "internal/config", "internal/dispatch", "internal/engine", "internal/index", "internal/plain", "internal/prompt", "internal/provider", "internal/provider/cache", "internal/snapshot", "internal/store",

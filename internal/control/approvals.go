@@ -23,11 +23,7 @@ const maxReason = 4 << 10
 
 // Inbox returns what waits for people, the oldest first.
 func (a *Approvals) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
-	caller, err := a.authorize(ctx, "show_inbox")
-	if err == nil {
-		filter.Root, err = a.root(ctx, caller, filter.Root, filter.SessionID, filter.ID)
-	}
-	if err != nil {
+	if _, err := a.authorizeIn(ctx, "show_inbox", &filter.Root, filter.SessionID, filter.ID); err != nil {
 		return store.Inbox{}, err
 	}
 	return a.Store.Inbox(ctx, filter)

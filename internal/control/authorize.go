@@ -89,13 +89,24 @@ func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID)
 	return caller, c.owns(ctx, caller, ids...)
 }
 
+// authorizeIn is authorize for an operation on the workspace at a root, which it settles as
+// core.root does.
+func (c *core) authorizeIn(ctx context.Context, operation string, root *string, ids ...regie.ID) (
+	*access.Caller, error,
+) {
+	caller, err := c.authorize(ctx, operation)
+	if err == nil {
+		*root, err = c.root(ctx, caller, *root, ids...)
+	}
+	return caller, err
+}
+
 // authorizeAll is authorize for an operation that is about all workspaces, which no restricted
 // caller does.
 func (c *core) authorizeAll(ctx context.Context, operation string) (*access.Caller, error) {
 	caller, err := c.authorize(ctx, operation)
 	if err == nil && caller.Restricted() {
-		err = regie.Errorf(regie.CodeForbidden,
-			"this is about all workspaces, and the token is restricted to some")
+		err = access.ErrRestricted
 	}
 	return caller, err
 }
@@ -108,11 +119,11 @@ func (c *core) owns(ctx context.Context, caller *access.Caller, ids ...regie.ID)
 	}
 	for _, id := range ids {
 		workspace, err := c.Store.WorkspaceOf(ctx, id)
-		if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
-			return err
-		}
-		if err != nil || !caller.Sees(workspace) {
+		switch {
+		case regie.CodeOf(err) == regie.CodeNotFound, err == nil && !caller.Sees(workspace):
 			return notFound(id)
+		case err != nil:
+			return err
 		}
 	}
 	return nil
@@ -139,14 +150,7 @@ func notFound(id regie.ID) error {
 }
 
 // given are those of some ids that a request names.
-func given(ids ...regie.ID) (out []regie.ID) {
-	for _, id := range ids {
-		if !id.IsZero() {
-			out = append(out, id)
-		}
-	}
-	return out
-}
+func given(ids ...regie.ID) []regie.ID { return slices.DeleteFunc(ids, regie.ID.IsZero) }
 
 // refusePart returns CodeBadRequest where a restricted caller names something by a part of its id:
 // it could be the part of an id in another workspace.

@@ -13,11 +13,7 @@ type Cache struct{ *core }
 
 // Stats says what is in the cache of the workspace at root, or of all for "".
 func (s *Cache) Stats(ctx context.Context, root string) (store.CacheStats, error) {
-	caller, err := s.authorize(ctx, "show_cache")
-	if err == nil {
-		root, err = s.root(ctx, caller, root)
-	}
-	if err != nil {
+	if _, err := s.authorizeIn(ctx, "show_cache", &root); err != nil {
 		return store.CacheStats{}, err
 	}
 	return s.Store.CacheStats(ctx, root, time.Now())
@@ -25,11 +21,7 @@ func (s *Cache) Stats(ctx context.Context, root string) (store.CacheStats, error
 
 // Clear empties the cache. What was answered from it stays in the sessions.
 func (s *Cache) Clear(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error) {
-	caller, err := s.authorize(ctx, "clear_cache")
-	if err == nil {
-		in.Root, err = s.root(ctx, caller, in.Root)
-	}
-	if err != nil {
+	if _, err := s.authorizeIn(ctx, "clear_cache", &in.Root); err != nil {
 		return dispatch.Cleared{}, err
 	}
 	defer s.Cache.Clear()

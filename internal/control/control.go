@@ -119,9 +119,7 @@ func New(config Config) *Service {
 // Serve connects the service to the server that runs: setupLink returns a link that lets one
 // browser in, onRevoke ends what revoked tokens have open.
 func (s *Service) Serve(setupLink func() string, onRevoke func()) {
-	s.Tokens.mu.Lock()
-	defer s.Tokens.mu.Unlock()
-	s.Tokens.setupLink, s.Tokens.onRevoke = setupLink, onRevoke
+	s.Tokens.server.Store(&tokenServer{setupLink, onRevoke})
 }
 
 var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")

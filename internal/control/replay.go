@@ -2,51 +2,35 @@ package control
 
 import (
 	"context"
-	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
 // Replay runs a stored round once more from the store alone and compares what it would ask of the
 // model. Its provider is written to as the settings say now.
 func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
-	var out dispatch.Replay
 	if _, err := r.authorize(ctx, "replay_round", round); err != nil {
 		return dispatch.Replay{}, err
 	}
+	var thread store.Thread
 	view, err := r.Store.RoundView(ctx, round)
-	if err != nil {
-		return out, err
+	if err == nil {
+		_, err = r.Store.Verify(ctx, view.Session.ID) // what was tampered with is no evidence
 	}
-	if _, err := r.Store.Verify(ctx, view.Session.ID); err != nil {
-		return out, err // what was tampered with is no evidence
+	if err == nil {
+		thread, err = r.Store.Thread(ctx, view.Session.ID, 0)
 	}
-	thread, err := r.Store.Thread(ctx, view.Session.ID, 0)
 	if err != nil {
-		return out, err
+		return dispatch.Replay{}, err
 	}
 	tools := r.Tools(ctx)
-	out, err = engine.New(engine.Config{
+	return engine.New(engine.Config{
 		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
 	}).Replay(ctx, view, thread)
-	if err != nil {
-		return out, err
-	}
-	if out.Difference == 0 { // what was declared then is stored, whatever is there now
-		return out, nil
-	}
-	for i := range view.Exchanges {
-		for _, c := range view.Exchanges[i].Calls {
-			if _, _, known := tools.Lookup(c.Tool); !known && c.NotRun != regie.NotRunOutOfScope &&
-				!slices.Contains(out.Unknown, c.Tool) {
-				out.Unknown = append(out.Unknown, c.Tool)
-			}
-		}
-	}
-	return out, nil
 }
 
 // Prompt returns what would be sent to a session's model now, or what was sent in a stored model
@@ -83,9 +67,6 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 			return dispatch.Prompt{}, err
 		}
 	}
-	if err := r.checkWithin(ctx, in); err != nil {
-		return dispatch.Prompt{}, err
-	}
 	tools := r.Tools(ctx)
 	return engine.New(engine.Config{
 		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
@@ -93,25 +74,4 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 	}).Prompt(ctx, engine.PromptRequest{
 		SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange,
 	})
-}
-
-// checkWithin reports what is not in the workspace that was named as not found (spec 2.1).
-func (r *Rounds) checkWithin(ctx context.Context, in dispatch.PromptRequest) error {
-	if in.Root == "" {
-		return nil
-	}
-	id, session := in.SessionID, in.SessionID
-	if !in.RoundID.IsZero() {
-		round, err := r.Store.Round(ctx, in.RoundID)
-		if err != nil {
-			return err
-		}
-		id, session = in.RoundID, round.SessionID
-	}
-	_, workspace, err := r.Store.Session(ctx, session)
-	if err == nil && workspace.Root != in.Root {
-		err = regie.Errorf(regie.CodeNotFound, "nothing in this workspace has the id %s: look everywhere with --all",
-			id)
-	}
-	return err
 }

@@ -108,11 +108,8 @@ func (r *Rounds) Resume(ctx context.Context, round regie.ID) error {
 // Spent returns what was spent today in the workspace at root, or in all for "", and in all of them
 // (spec 11.4). To a restricted caller all are the workspaces that it sees.
 func (r *Rounds) Spent(ctx context.Context, root string) (store.Spent, error) {
-	caller, err := r.authorize(ctx, "show_spending")
+	caller, err := r.authorizeIn(ctx, "show_spending", &root)
 	if err != nil {
-		return store.Spent{}, err
-	}
-	if root, err = r.root(ctx, caller, root); err != nil {
 		return store.Spent{}, err
 	}
 	out, err := r.Store.SpentToday(ctx, root)

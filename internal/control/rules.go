@@ -16,11 +16,7 @@ type Rules struct{ *core }
 // List returns standing rules. Where rules of workspaces are listed from their beginning, and not
 // one by its id, their logs are verified on the way.
 func (r *Rules) List(ctx context.Context, filter store.RuleFilter) (store.RuleList, error) {
-	caller, err := r.authorize(ctx, "list_rules")
-	if err != nil {
-		return store.RuleList{}, err
-	}
-	if filter.Root, err = r.root(ctx, caller, filter.Root); err != nil {
+	if _, err := r.authorizeIn(ctx, "list_rules", &filter.Root); err != nil {
 		return store.RuleList{}, err
 	}
 	rules, err := r.Store.ListRules(ctx, filter, time.Now())

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -30,11 +29,14 @@ const (
 // returns CodeBadRequest for nothing to look for, CodeNotFound for a workspace that is not there.
 func (w *Workspaces) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
 	caller, err := w.authorize(ctx, "search")
-	if err == nil && !caller.Sees(in.WorkspaceID) {
-		err = notFound(in.WorkspaceID)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return dispatch.Found{}, err
+	case in.WorkspaceID.IsZero():
+		return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest,
+			"the request names no workspace: GET /api/v1/workspaces lists them")
+	case !caller.Sees(in.WorkspaceID):
+		return dispatch.Found{}, notFound(in.WorkspaceID)
 	}
 	out := dispatch.Found{Messages: []dispatch.FoundMessage{}, Files: []dispatch.FoundFile{}}
 	in.Limit = min(cmp.Or(in.Limit, foundUsually), foundMost)
@@ -112,13 +114,7 @@ func around(text, wanted string) (string, bool) {
 		text = lower
 	}
 	from, to := max(0, at-aroundFound), min(len(text), at+len(wanted)+aroundFound)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to++
-	}
-	cut := text[from:to]
+	cut := strings.ToValidUTF8(text[from:to], "") // without halves of characters
 	if from > 0 {
 		cut = "…" + cut
 	}

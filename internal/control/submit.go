@@ -49,7 +49,7 @@ func (r *Rounds) confine(ctx context.Context, caller *access.Caller, in *dispatc
 		return notFound(in.WorkspaceID)
 	}
 	places, err := r.visible(ctx, caller)
-	there := slices.ContainsFunc(places, func(w regie.Workspace) bool { return w.Root == in.Root })
+	_, there := placeAt(places, in.Root)
 	switch {
 	case err != nil:
 		return err

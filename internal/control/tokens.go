@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -75,10 +75,14 @@ type RevokeTokensRequest struct {
 // Tokens are the API tokens and the logins of browsers (spec 11.2).
 type Tokens struct {
 	*core
+	server atomic.Pointer[tokenServer] // the one that runs; nil without one
+}
 
-	mu        sync.Mutex
-	setupLink func() string // of the server that runs; nil without one
-	onRevoke  func()        // ends what revoked tokens have open; nil without a server
+// tokenServer is what a running server does for tokens: it makes setup links, and ends what revoked
+// tokens have open.
+type tokenServer struct {
+	setupLink func() string
+	onRevoke  func()
 }
 
 // List returns tokens, the oldest first.
@@ -186,13 +190,12 @@ func (t *Tokens) LinkBrowser(ctx context.Context) (SetupLink, error) {
 		return SetupLink{}, regie.Errorf(regie.CodeForbidden,
 			"a token lets no browser in: a browser does everything, as the token of the data directory")
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.setupLink == nil {
+	server := t.server.Load()
+	if server == nil {
 		return SetupLink{}, regie.Errorf(regie.CodeConflict,
 			"nothing is served to browsers from here: regie serve does")
 	}
-	return SetupLink{URL: t.setupLink()}, nil
+	return SetupLink{URL: server.setupLink()}, nil
 }
 
 // Revoke ends tokens, all of them or none. When it returns they let nobody in any more, on any
@@ -212,11 +215,8 @@ func (t *Tokens) Revoke(ctx context.Context, in RevokeTokensRequest) error {
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	onRevoke := t.onRevoke
-	t.mu.Unlock()
-	if onRevoke != nil {
-		onRevoke()
+	if server := t.server.Load(); server != nil {
+		server.onRevoke()
 	}
 	return nil
 }

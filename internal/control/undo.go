@@ -16,14 +16,7 @@ type Undos struct{ *core }
 
 // Plan says what an undo would do now, with its conflicts; it changes nothing.
 func (u *Undos) Plan(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error) {
-	caller, err := u.authorize(ctx, "plan_undo")
-	if err == nil {
-		err = u.confine(ctx, caller, &in)
-	}
-	if err != nil {
-		return regie.UndoPlan{}, err
-	}
-	request, err := undoRequest(in)
+	request, err := u.authorizeUndo(ctx, "plan_undo", in)
 	if err != nil {
 		return regie.UndoPlan{}, err
 	}
@@ -37,15 +30,7 @@ func (u *Undos) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, 
 	if in.Force {
 		operation = "undo_by_force"
 	}
-	caller, err := u.authorize(ctx, operation)
-	if err == nil {
-		err = u.confine(ctx, caller, &in)
-	}
-	if err != nil {
-		return regie.Undo{}, err
-	}
-	in.By = u.author(caller, in.By)
-	request, err := undoRequest(in)
+	request, err := u.authorizeUndo(ctx, operation, in)
 	if err != nil {
 		return regie.Undo{}, err
 	}
@@ -55,6 +40,19 @@ func (u *Undos) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, 
 		}
 	}
 	return u.Undoer.Undo(ctx, request)
+}
+
+// authorizeUndo is authorize for an undo, and returns it as the undoer takes it.
+func (u *Undos) authorizeUndo(ctx context.Context, operation string, in dispatch.UndoRequest) (undo.Request, error) {
+	caller, err := u.authorize(ctx, operation)
+	if err == nil {
+		err = u.confine(ctx, caller, &in)
+	}
+	if err != nil {
+		return undo.Request{}, err
+	}
+	in.By = u.author(caller, in.By)
+	return undoRequest(in)
 }
 
 // confine settles what the undo of a restricted caller may be about.

@@ -45,14 +45,11 @@ func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (re
 		return w.open(ctx, in, !caller.Has(regie.ScopeAdmin))
 	}
 	places, err := w.visible(ctx, caller)
-	at := slices.IndexFunc(places, func(p regie.Workspace) bool { return p.Root != "" && p.Root == in.Path })
-	switch {
-	case err != nil:
-		return regie.Workspace{}, err
-	case at < 0:
+	place, there := placeAt(places, in.Path)
+	if err == nil && (!there || in.Path == "") {
 		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", in.Path)
 	}
-	return places[at], nil
+	return place, err
 }
 
 func (w *Workspaces) open(ctx context.Context, in dispatch.WorkspaceRequest, known bool) (regie.Workspace, error) {
@@ -82,11 +79,20 @@ func (w *Workspaces) openKnown(ctx context.Context, named, root string, err erro
 		if err != nil {
 			return regie.Workspace{}, err
 		}
-		if at := slices.IndexFunc(all, func(w regie.Workspace) bool { return w.Root == root }); at >= 0 {
-			return all[at], w.refuseOwn(root)
+		if place, there := placeAt(all, root); there {
+			return place, w.refuseOwn(root)
 		}
 	}
 	return regie.Workspace{}, noNewWorkspace(named)
+}
+
+// placeAt returns the workspace at a root.
+func placeAt(places []regie.Workspace, root string) (place regie.Workspace, there bool) {
+	at := slices.IndexFunc(places, func(w regie.Workspace) bool { return w.Root == root })
+	if at < 0 {
+		return regie.Workspace{}, false
+	}
+	return places[at], true
 }
 
 // noNewWorkspace is why a caller without the scope admin works in no directory that is no workspace
@@ -108,15 +114,17 @@ func (w *Workspaces) ForClients(ctx context.Context, root, foundBy string) (regi
 		return place, err
 	}
 	places, err := w.visible(ctx, caller)
-	switch at := slices.IndexFunc(places, func(p regie.Workspace) bool { return p.Root == root }); {
-	case err != nil:
-		return regie.Workspace{}, err
-	case at >= 0:
-		return places[at], w.refuseOwn(places[at].Root)
-	case len(places) > 0:
-		return places[0], w.refuseOwn(places[0].Root)
+	if err == nil && len(places) == 0 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no workspace here that the token sees")
 	}
-	return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace here that the token sees")
+	if err != nil {
+		return regie.Workspace{}, err
+	}
+	place, there := placeAt(places, root)
+	if !there {
+		place = places[0]
+	}
+	return place, w.refuseOwn(place.Root)
 }
 
 // Query calls a query of a workspace, without a model and without a session (spec 4.1): it is
@@ -208,7 +216,7 @@ func (c *core) checkNew(ctx context.Context, root string, here bool) error {
 		return err
 	}
 	all, err := c.Store.Workspaces(ctx)
-	if err != nil || slices.ContainsFunc(all, func(w regie.Workspace) bool { return w.Root == root }) {
+	if _, there := placeAt(all, root); err != nil || there {
 		return err
 	}
 	return workspace.Settled(root, os.Getenv("HOME"), here)

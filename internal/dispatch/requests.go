@@ -16,14 +16,12 @@ type PromptPart = engine.PromptPart
 // PromptRequest names a prompt: what would be sent now in a session, what was sent in an exchange
 // of a round, or what was sent when the model proposed a call. Exactly one of the three is named.
 type PromptRequest struct {
-	Root      string   `json:"root,omitempty"` // of the workspace that it lies in; empty for any
-	SessionID regie.ID `json:"session_id,omitzero"`
-	RoundID   regie.ID `json:"round_id,omitzero"`
-	Exchange  int      `json:"exchange,omitempty"` // of the round, from 1
-	CallID    regie.ID `json:"call_id,omitzero"`
-	// CallPart names a call in place of CallID by the end of its id, or by its beginning from eight
-	// digits on.
-	CallPart string `json:"call_part,omitempty"`
+	Root      string   `query:"root" doc:"The directory of the workspace that it lies in."`
+	SessionID regie.ID `query:"session" doc:"What would be sent now in this session."`
+	RoundID   regie.ID `query:"round" doc:"What was sent in an exchange of this round."`
+	Exchange  int      `query:"exchange" min:"1" doc:"The number of the exchange, from 1."`
+	CallID    regie.ID `query:"call" doc:"What was sent when the model proposed this call."`
+	CallPart  string   `query:"call_part" doc:"The end of a call's id, or its beginning from eight digits on."`
 }
 
 // ProviderRequest gives a round that waits or is paused another provider (decision 54). Model is

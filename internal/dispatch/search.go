@@ -17,18 +17,14 @@ const (
 
 // SearchRequest is what is looked for.
 type SearchRequest struct {
-	WorkspaceID regie.ID
-	Text        string
-	// In is SearchSessions, SearchFiles or empty for both. Mode is SearchExact, also where it is
-	// empty, SearchRegex or SearchSemantic.
-	In, Mode string
-	// Case has capitals count in files; Under is a directory or a file of the workspace to look in,
-	// empty for all of it.
-	Case  bool
-	Under string
-	// Limit bounds each list, 0 is 20; Before goes on with the sessions behind Found.Next.
-	Limit  int
-	Before regie.ID
+	WorkspaceID regie.ID `query:"workspace" doc:"The id of the workspace."`
+	Text        string   `query:"q" doc:"What is looked for."`
+	In          string   `query:"in" enum:"all sessions files" doc:"Where: all (the default), sessions or files."`
+	Mode        string   `query:"mode" enum:"exact regex semantic" doc:"How files are searched: exact, this very text whatever its capitals (the default), regex, an expression of RE2, or semantic, by words, their stems, and by meaning where an embedder is configured. What was said is searched by exact text."`
+	Case        bool     `query:"case" doc:"Capitals count, in files."`
+	Under       string   `query:"under" doc:"A directory or a file of the workspace to look in; all of it where it is left out."`
+	Limit       int      `query:"limit" min:"1" max:"100" doc:"How many of each at most; 20 where it is left out."`
+	Before      regie.ID `query:"cursor" doc:"next_cursor of the answer before: goes on with what was said."`
 }
 
 // Found is what a search found.

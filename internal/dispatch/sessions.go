@@ -9,9 +9,12 @@ import (
 // Before the last of what stands in front of one, and how many messages at most; zero means 1,000.
 // They come in the order of the thread either way.
 type MessagesRequest struct {
-	SessionID     regie.ID
-	After, Before int64
-	Limit         int
+	SessionID regie.ID
+	After     int64 `query:"after" doc:"The sequence number behind which to begin."`
+	Before    int64 `query:"before" min:"1" doc:"In place of after: the last messages in front of this sequence number; that of the oldest one known goes back from there."`
+	Limit     int   `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	// Cursor is for a transport: it goes before After and Before.
+	Cursor string `query:"cursor" doc:"next_cursor of the page before: goes before after and before, and on in the direction of that page."`
 }
 
 // ForkRequest forks a session. The new session's id makes a repeated request change nothing.
@@ -27,7 +30,7 @@ type ForkRequest struct {
 // RemoveRequest removes a session. Removing what is removed changes nothing.
 type RemoveRequest struct {
 	SessionID regie.ID `json:"session_id"`
-	By        string   `json:"by,omitempty"`
+	By        string   `json:"by,omitempty" query:"by" doc:"Who removes it, for the audit."`
 }
 
 // RenameRequest gives a session another name.

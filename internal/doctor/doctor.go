@@ -95,19 +95,6 @@ type Server struct {
 	ToolModels          []string // those that can call tools
 }
 
-// Embedder is the embedder of the search by meaning, as whoever tried it found it.
-type Embedder struct {
-	Name, Type, Model string
-	Dimensions        int // of its vectors
-	Took              time.Duration
-	// Unpriced says that nobody knows what it costs, Capped that a budget is in force, under which
-	// such a one is not asked (decision 29).
-	Unpriced, Capped bool
-	Code             regie.Code
-	Error            string         // its own words, English
-	Said             regie.Sentence // the same for people; it may be missing
-}
-
 // EngineState is whether an engine holds the data directory.
 type EngineState struct {
 	Running bool
@@ -132,9 +119,6 @@ type Subject struct {
 	Now         func() time.Time
 	// Servers asks those of the configured servers that may be asked.
 	Servers func(context.Context) []Server
-	// Embedder asks the embedder of the search for one vector; it returns nil where none is
-	// configured, and may be nil, which leaves it out.
-	Embedder func(context.Context) *Embedder
 	// Engine looks for the engine of the data directory.
 	Engine func(context.Context) EngineState
 	// Shared looks at the PostgreSQL that Config names; it is asked only where it names one.

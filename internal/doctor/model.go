@@ -44,11 +44,6 @@ func (x *exam) model(ctx context.Context) {
 			}
 		}
 	}
-	if x.Embedder != nil {
-		if e := x.Embedder(ctx); e != nil {
-			x.embeds(e)
-		}
-	}
 }
 
 // answers looks at the chosen server.

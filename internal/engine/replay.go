@@ -14,9 +14,6 @@ type Replay struct {
 	Identical int          `json:"identical"` // how many requests are what was sent
 	// Difference is the number of the first exchange whose request is another one; 0 where none is.
 	Difference int `json:"difference,omitempty"`
-	// Unknown are the tools that the round called and that are not declared here: their
-	// declarations were part of what was sent.
-	Unknown []string `json:"unknown_tools,omitempty"`
 }
 
 // ReplayStep is one model call of a Replay.

@@ -20,58 +20,59 @@ var document []byte
 //go:embed docs.html
 var docsPage []byte
 
-// Route is an address beside this interface, with what is to be said of it.
-type Route struct{ Method, Path, Summary string }
-
-// beside is a Route that tells of the server itself: what serves it, and what it answers with.
+// beside is an address beside this interface that tells of the server itself.
 type beside struct {
-	Route
-	scope  regie.TokenScope // empty: whoever reaches the server may ask
-	status int
-	kind   string // of what is answered; empty for nothing
-	serve  http.HandlerFunc
+	path, summary string
+	scope         regie.TokenScope // empty: whoever reaches the server may ask
+	status        int
+	kind          string // of what is answered; empty for nothing
+	serve         http.HandlerFunc
 }
 
 // besides are served, and documented, beside the operations.
 func (s *server) besides() []beside {
-	get := func(path, summary string, scope regie.TokenScope, status int, kind string, serve http.HandlerFunc) beside {
-		return beside{Route{http.MethodGet, path, summary}, scope, status, kind, serve}
+	const ok, plain = http.StatusOK, "application/json"
+	return []beside{
+		{"/healthz", "Whether the process answers", "", http.StatusNoContent, "", alive},
+		{"/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", ok, plain, s.ready},
+		{"/version", "The version of the program", "", ok, plain, s.version},
+		{"/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, ok, plain, openAPI},
+		{"/docs", "This interface as a page", control.EveryCaller, ok, "text/html", docs},
+		{"/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, ok, "text/plain", s.metrics},
 	}
-	out := []beside{
-		get("/healthz", "Whether the process answers", "", http.StatusNoContent, "",
-			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
-		get("/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", http.StatusOK,
-			"application/json", s.ready),
-		get("/version", "The version of the program", "", http.StatusOK, "application/json",
-			func(w http.ResponseWriter, r *http.Request) {
-				said := map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}
-				s.answer(w, r, http.StatusOK, said, nil)
-			}),
-		get("/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, http.StatusOK,
-			"application/json", func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = w.Write(document) // the client has gone if this fails
-			}),
-		get("/docs", "This interface as a page", control.EveryCaller, http.StatusOK, "text/html", docs),
-		get("/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, http.StatusOK, "text/plain", nil),
-	}
-	if s.Metrics != nil {
-		out[len(out)-1].serve = s.whole(s.Metrics.ServeHTTP)
-	}
-	return out
 }
 
 // about serves what tells of the server itself.
 func (s *server) about(mux *http.ServeMux) {
 	for _, b := range s.besides() {
-		switch {
-		case b.serve == nil:
-		case b.scope == "":
-			mux.HandleFunc(b.Method+" "+b.Path, b.serve)
-		default:
-			mux.HandleFunc(b.Method+" "+b.Path, s.requires(b.scope, b.serve))
+		serve := b.serve
+		if b.scope != "" {
+			serve = s.requires(b.scope, serve)
 		}
+		mux.HandleFunc("GET "+b.path, serve)
 	}
+}
+
+func alive(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
+func (s *server) version(w http.ResponseWriter, r *http.Request) {
+	said := map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}
+	s.answer(w, r, http.StatusOK, said, nil)
+}
+
+// openAPI serves the document.
+func openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(document) // the client has gone if this fails
+}
+
+// metrics serves what is measured of all workspaces, where the server counts.
+func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
+	if s.Metrics == nil {
+		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
+		return
+	}
+	s.whole(s.Metrics.ServeHTTP)(w, r)
 }
 
 // docs serves the page.

@@ -11,17 +11,6 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-type inboxQuery struct {
-	State   string   `query:"state" enum:"pending all" doc:"pending: what is open (the default); all: what is closed too."`
-	Root    string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	Session regie.ID `query:"session" doc:"Of one session."`
-	ID      regie.ID `query:"id" doc:"One approval or question, in whatever state."`
-	Short   string   `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
-	Brief   bool     `query:"brief" doc:"Without diffs and arguments."`
-	Limit   int      `query:"limit" min:"1" max:"500" doc:"How many at most, approvals and questions together; 50 where it is left out."`
-	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
-}
-
 // InboxPage is a part of what waits for people: of approvals and questions together, the oldest
 // first.
 type InboxPage struct {
@@ -30,16 +19,9 @@ type InboxPage struct {
 	Next string `json:"next_cursor,omitempty"`
 }
 
-func (s *server) inbox(ctx context.Context, in *request[inboxQuery, none]) (InboxPage, error) {
-	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	after, err := store.ParseCursor("inbox", q.Cursor)
-	if err != nil {
-		return InboxPage{}, err
-	}
-	found, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{
-		Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief, Closed: q.State == "all",
-		After: after, Limit: limit + 1,
-	})
+func (s *server) inbox(ctx context.Context, filter store.InboxFilter) (InboxPage, error) {
+	limit := nextPage(&filter.Limit)
+	found, err := s.Service.Approvals.Inbox(ctx, filter)
 	return inboxPage(found, limit), err
 }
 
@@ -68,35 +50,18 @@ func inboxPage(found store.Inbox, limit int) InboxPage {
 	return out
 }
 
-type approvalsQuery struct {
-	State   string   `query:"state" enum:"pending all" doc:"pending: what is open (the default); all: what is closed too."`
-	Root    string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	Session regie.ID `query:"session" doc:"Of one session."`
-	Brief   bool     `query:"brief" doc:"Without diffs and arguments."`
-	Limit   int      `query:"limit" min:"1" max:"500" doc:"How many at most; 50 where it is left out."`
-	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
-}
-
-func (s *server) approvals(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
-	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	after, err := store.ParseCursor("approvals", q.Cursor)
-	if err != nil {
-		return Page[regie.Approval]{}, err
-	}
-	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{
-		Root: q.Root, SessionID: q.Session, Brief: q.Brief, Closed: q.State == "all", After: after, Limit: limit + 1,
-	})
-	return paged("approvals", some(inbox.Approvals), limit, func(a *regie.Approval) store.Mark {
+func (s *server) approvals(ctx context.Context, filter store.InboxFilter) (Page[regie.Approval], error) {
+	limit := nextPage(&filter.Limit)
+	inbox, err := s.Service.Approvals.Inbox(ctx, filter)
+	return paged("inbox", inbox.Approvals, limit, func(a *regie.Approval) store.Mark {
 		return store.Mark{At: a.CreatedAt, ID: a.ID}
 	}), err
 }
 
 func (s *server) approvalOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/inbox", "show_inbox",
-			"What waits for people: approvals and questions, the oldest first", http.StatusOK, s.inbox),
-		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first",
-			http.StatusOK, s.approvals),
+		queried(s, "/inbox", "show_inbox", "What waits for people: approvals and questions, the oldest first", s.inbox),
+		queried(s, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first", s.approvals),
 		addressed(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
 			func(b *dispatch.DecideRequest, key string) *regie.ID {
 				b.Request = cmp.Or(b.Request, key)
@@ -117,14 +82,6 @@ func (s *server) approvalOperations() []operation {
 			func(b *dispatch.ResolveRequest, _ string) *regie.ID { return &b.CallID },
 			silent(s.Service.Approvals.Resolve)),
 	}
-}
-
-// some is a list that is never null.
-func some[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
 }
 
 // Response answers the question that a session waits with.

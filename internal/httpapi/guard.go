@@ -58,8 +58,8 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 		harden(w.Header())
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
-		w = &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
-		r = boundBody(w, r, control, g.bodyTime())
+		w = &boundedWriter{ResponseWriter: w, control: control, bound: cmp.Or(g.AnswerTime, time.Minute)}
+		r = boundBody(w, r, control, cmp.Or(g.BodyTime, 30*time.Second))
 		err := g.host(r.Host)
 		if err == nil {
 			err = g.origin(r)
@@ -199,8 +199,7 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	if bearer := r.Header.Values("Authorization"); len(bearer) > 0 {
 		kind, token, _ := strings.Cut(bearer[0], " ")
 		if len(bearer) > 1 || !strings.EqualFold(kind, "Bearer") {
-			return nil, regie.Errorf(regie.CodeNoToken,
-				"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+			return nil, access.ErrNoToken
 		}
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(token), regie.TokenAPI)
 	}
@@ -215,8 +214,7 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 			"the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
 	}
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeNoToken,
-			"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+		return nil, access.ErrNoToken
 	}
 	return g.Gate.Admit(r.Context(), cookie.Value, regie.TokenBrowser)
 }
@@ -251,7 +249,3 @@ func secure(r *http.Request) bool {
 
 // ErrStopping is why the requests of a server end that stops: whoever asks again asks the next one.
 var ErrStopping = regie.Errorf(regie.CodeEngineGone, "the server stops")
-
-func (g *Guard) answerTime() time.Duration { return cmp.Or(g.AnswerTime, time.Minute) }
-
-func (g *Guard) bodyTime() time.Duration { return cmp.Or(g.BodyTime, 30*time.Second) }

@@ -72,32 +72,23 @@ func (s *server) messageOperations() []operation {
 	}
 }
 
-type messagesQuery struct {
-	After  int64  `query:"after" doc:"The sequence number behind which to begin."`
-	Before int64  `query:"before" min:"1" doc:"In place of after: the last messages in front of this sequence number; that of the oldest one known goes back from there."`
-	Limit  int    `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	Cursor string `query:"cursor" doc:"next_cursor of the page before: goes before after and before, and on in the direction of that page."`
-}
-
-func (s *server) messages(ctx context.Context, in *request[messagesQuery, none]) (
+func (s *server) messages(ctx context.Context, in *request[dispatch.MessagesRequest, none]) (
 	out Page[store.MessageView], err error,
 ) {
-	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	after, before := q.After, q.Before
-	if after > 0 && before > 0 {
+	q := in.Query
+	if q.After > 0 && q.Before > 0 {
 		return out, regie.Errorf(regie.CodeBadRequest, "after and before exclude each other")
 	}
 	if q.Cursor != "" {
-		if after, before, err = parseThreadCursor(q.Cursor); err != nil {
+		if q.After, q.Before, err = parseThreadCursor(q.Cursor); err != nil {
 			return out, err
 		}
 	}
-	found, err := s.Service.Sessions.Messages(ctx, dispatch.MessagesRequest{
-		SessionID: in.ID, After: after,
-		Before: before, Limit: limit + 1,
-	})
+	limit := nextPage(&q.Limit)
+	q.SessionID = in.ID
+	found, err := s.Service.Sessions.Messages(ctx, q)
 	switch more := len(found) > limit; {
-	case more && before > 0:
+	case more && q.Before > 0:
 		found = found[1:]
 		out.Next = threadCursor(0, found[0].Seq)
 	case more:

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"html/template"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 
 // besideRow is what docs.html shows of a beside.
 type besideRow struct {
-	Route
-	Scope regie.TokenScope
+	Method, Path, Summary string
+	Scope                 regie.TokenScope
 }
 
 // besides are those of a server that serves nothing.
@@ -20,7 +21,7 @@ func besides() []beside { return (&server{}).besides() }
 
 func besideRows() (out []besideRow) {
 	for _, b := range besides() {
-		out = append(out, besideRow{b.Route, b.scope})
+		out = append(out, besideRow{http.MethodGet, b.path, b.summary, b.scope})
 	}
 	return out
 }
@@ -28,7 +29,7 @@ func besideRows() (out []besideRow) {
 // addBesides puts what tells of the server itself into the document.
 func addBesides(paths object) {
 	for _, b := range besides() {
-		answer := object{"description": b.Summary}
+		answer := object{"description": b.summary}
 		if b.kind != "" {
 			answer["content"] = object{b.kind: object{"schema": object{}}}
 		}
@@ -38,7 +39,7 @@ func addBesides(paths object) {
 					return '_'
 				}
 				return c
-			}, strings.TrimPrefix(b.Path, "/")), "summary": b.Summary, "tags": []string{"server"},
+			}, strings.TrimPrefix(b.path, "/")), "summary": b.summary, "tags": []string{"server"},
 			"responses": object{strconv.Itoa(b.status): answer, "default": object{"$ref": "#/components/responses/Problem"}},
 		}
 		switch b.scope {
@@ -48,7 +49,7 @@ func addBesides(paths object) {
 		default:
 			o["security"] = []object{{"token": []regie.TokenScope{b.scope}}, {"browser": []regie.TokenScope{b.scope}}}
 		}
-		paths[b.Path] = object{strings.ToLower(b.Method): o}
+		paths[b.path] = object{"get": o}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -66,7 +67,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s %s has the id %q, which is another's, or says nothing", o.method, o.path, o.id)
 		}
 		ids[o.id] = true
-		for f := range o.query.Fields() {
+		for _, f := range httpread.Parameters(o.query) {
 			if f.Tag.Get("query") == "" || f.Tag.Get("doc") == "" {
 				t.Errorf("the parameter %s of %s has no name or says nothing", f.Name, o.id)
 			}
@@ -115,6 +116,7 @@ func newDocument(t *testing.T) *documenting {
 		reflect.TypeFor[regie.ID]():          text("uuid", ""),
 		reflect.TypeFor[regie.Hash]():        {Type: "string", Description: "SHA-256, hexadecimal.", Pattern: "^[0-9a-f]{64}$"},
 		reflect.TypeFor[time.Time]():         text("date-time", ""),
+		reflect.TypeFor[store.Mark]():        text("", ""),
 		reflect.TypeFor[json.RawMessage]():   {Description: "Any JSON value."},
 		reflect.TypeFor[jsonschema.Schema](): {Type: "object", Description: "A JSON Schema."},
 	}
@@ -368,7 +370,7 @@ func (d *documenting) operation(o *operation) object {
 		}
 		parameters = append(parameters, object{"name": name, "in": "path", "required": true, "schema": schema})
 	}
-	for field := range o.query.Fields() {
+	for _, field := range httpread.Parameters(o.query) {
 		parameters = append(parameters, d.parameter(field))
 	}
 	if o.method != http.MethodGet {
@@ -406,12 +408,13 @@ func (d *documenting) operation(o *operation) object {
 func (d *documenting) parameter(f reflect.StructField) object {
 	schema := d.schema(f.Type)
 	if words := strings.Fields(f.Tag.Get("enum")); len(words) > 0 {
+		schema.Type = "string"
 		for _, word := range words {
 			schema.Enum = append(schema.Enum, word)
 		}
 	}
 	if schema.Type == "integer" {
-		least, greatest := bounds(f)
+		least, greatest := httpread.Bounds(f.Tag)
 		low, high := float64(least), float64(greatest)
 		schema.Minimum, schema.Maximum = &low, &high
 	}
@@ -449,7 +452,7 @@ func (d *documenting) page() any {
 	}
 	for _, o := range rows() {
 		r := row{Method: o.method, Path: base + o.path, ID: o.id, Summary: o.summary, Scope: o.scope, In: name(d.asked, o.in), Out: name(d, o.out)}
-		for f := range o.query.Fields() {
+		for _, f := range httpread.Parameters(o.query) {
 			r.Parameters = append(r.Parameters, parameter{f.Tag.Get("query"), f.Tag.Get("doc")})
 		}
 		out.Operations = append(out.Operations, r)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -83,7 +84,7 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"the parameters of the address cannot be read: write them as name=value, with & between them")
 	}
-	if err := bind(query, &in.Query); err != nil {
+	if err := httpread.Bind(query, &in.Query); err != nil {
 		return nil, err
 	}
 	if in.Key, err = store.IdempotencyKey(r.Header.Values("Idempotency-Key")); err != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 
@@ -18,10 +19,17 @@ type Page[T any] struct {
 // defaultPage is how many items a page has where nobody says.
 const defaultPage = 50
 
+// nextPage returns how many items a page has, and makes limit one more than that.
+func nextPage(limit *int) int {
+	wanted := cmp.Or(*limit, defaultPage)
+	*limit = wanted + 1
+	return wanted
+}
+
 // paged cuts a page off the items of a list, of which one more than wanted was asked for.
 func paged[T any](list string, items []T, limit int, mark func(*T) store.Mark) Page[T] {
 	if len(items) <= limit {
-		return Page[T]{Items: items}
+		return Page[T]{Items: append([]T{}, items...)} // a list that is never null
 	}
 	items = items[:limit]
 	return Page[T]{Items: items, Next: store.Cursor(list, mark(&items[limit-1]))}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -10,30 +9,17 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-type roundsQuery struct {
-	Root   string `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	Limit  int    `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
-}
-
-type pageQuery struct {
-	Limit  int    `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
-}
-
 func (s *server) roundOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/rounds", "list_rounds", "The rounds, the newest first", http.StatusOK,
-			func(ctx context.Context, in *request[roundsQuery, none]) (Page[store.RoundSummary], error) {
-				return s.rounds(ctx, store.RoundFilter{Root: in.Query.Root, Limit: in.Query.Limit}, in.Query.Cursor)
-			}),
+		queried(s, "/rounds", "list_rounds", "The rounds, the newest first", s.rounds),
 		op(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session",
 			"The rounds of a session, the newest first", http.StatusOK,
-			func(ctx context.Context, in *request[pageQuery, none]) (Page[store.RoundSummary], error) {
+			func(ctx context.Context, in *request[store.RoundFilter, none]) (Page[store.RoundSummary], error) {
 				if err := s.known(ctx, in.ID); err != nil {
 					return Page[store.RoundSummary]{}, err
 				}
-				return s.rounds(ctx, store.RoundFilter{SessionID: in.ID, Limit: in.Query.Limit}, in.Query.Cursor)
+				in.Query.SessionID = in.ID
+				return s.rounds(ctx, in.Query)
 			}),
 		about(s, http.MethodGet, "/rounds/{id}", "show_round",
 			"A round with its exchanges, calls, tokens, cost and durations", s.Service.Rounds.Get),
@@ -51,14 +37,8 @@ func (s *server) roundOperations() []operation {
 	}
 }
 
-func (s *server) rounds(ctx context.Context, filter store.RoundFilter,
-	at string,
-) (out Page[store.RoundSummary], err error) {
-	limit := cmp.Or(filter.Limit, defaultPage)
-	filter.Limit = limit + 1
-	if filter.Before, err = store.ParseCursor("rounds", at); err != nil {
-		return out, err
-	}
+func (s *server) rounds(ctx context.Context, filter store.RoundFilter) (Page[store.RoundSummary], error) {
+	limit := nextPage(&filter.Limit)
 	rounds, err := s.Service.Rounds.List(ctx, filter)
 	return paged("rounds", rounds, limit, func(line *store.RoundSummary) store.Mark {
 		return store.Mark{At: line.Round.StartedAt, ID: line.Round.ID}
@@ -69,23 +49,17 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter,
 // its log has not come to: whoever stands there knows another log, as of before a restore, and
 // would never hear anything.
 func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
-	_, err := s.head(ctx, session, after)
-	return err
-}
-
-// head is where a session's log ends; its errors are those of reaches.
-func (s *server) head(ctx context.Context, session regie.ID, after int64) (int64, error) {
 	found, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {
 	case err != nil:
-		return 0, err
+		return err
 	case len(found) == 0 || found[0].ID != session:
-		return 0, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+		return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 	case after > found[0].Head:
-		return 0, regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew",
+		return regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew",
 			found[0].Head, after)
 	}
-	return found[0].Head, nil
+	return nil
 }
 
 // known returns CodeNotFound for a session that is not there.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -62,6 +61,12 @@ func posted[B, A any](s *server, path, id, summary string, do func(context.Conte
 		func(ctx context.Context, in *request[none, B]) (A, error) { return do(ctx, in.Body) })
 }
 
+// queried returns a GET operation that answers a query.
+func queried[Q, A any](s *server, path, id, summary string, do func(context.Context, Q) (A, error)) operation {
+	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
+		func(ctx context.Context, in *request[Q, none]) (A, error) { return do(ctx, in.Query) })
+}
+
 func (s *server) undoOperations() []operation {
 	return []operation{
 		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.Service.Undos.Plan),
@@ -96,54 +101,25 @@ type rootQuery struct {
 }
 
 // ofRoot makes a handler of what is asked of the workspace at a root.
-func ofRoot[A any](ask func(context.Context, string) (A, error)) func(context.Context, *request[rootQuery, none]) (A,
-	error,
-) {
-	return func(ctx context.Context, in *request[rootQuery, none]) (A, error) { return ask(ctx, in.Query.Root) }
-}
-
-type promptQuery struct {
-	Root     string   `query:"root" doc:"The directory of the workspace that it lies in."`
-	Session  regie.ID `query:"session" doc:"What would be sent now in this session."`
-	Round    regie.ID `query:"round" doc:"What was sent in an exchange of this round."`
-	Exchange int      `query:"exchange" min:"1" doc:"The number of the exchange, from 1."`
-	Call     regie.ID `query:"call" doc:"What was sent when the model proposed this call."`
-	CallPart string   `query:"call_part" doc:"The end of a call's id, or its beginning from eight digits on."`
-}
-
-type selectionQuery struct {
-	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	ID    regie.ID `query:"id" doc:"One of them, or one of its rounds."`
-	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
+func ofRoot[A any](ask func(context.Context, string) (A, error)) func(context.Context, rootQuery) (A, error) {
+	return func(ctx context.Context, in rootQuery) (A, error) { return ask(ctx, in.Root) }
 }
 
 // keepingOperations are about what is kept: cache, money, audit, prompts, rules.
 func (s *server) keepingOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules, the oldest first", http.StatusOK, s.rules),
+		queried(s, "/rules", "list_rules", "Standing rules, the oldest first", s.rules),
 		posted(s, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
 			silent(s.Service.Rules.Revoke)),
-		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
-			http.StatusOK,
-			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
-				q := &in.Query
-				return s.Service.Rounds.Prompt(ctx, dispatch.PromptRequest{
-					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange,
-					CallID: q.Call, CallPart: q.CallPart,
-				})
+		queried(s, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
+			s.Service.Rounds.Prompt),
+		queried(s, "/spending", "show_spending", "What was spent today", ofRoot(s.Service.Rounds.Spent)),
+		queried(s, "/verify", "verify_logs", "Whether logs are what was written",
+			func(ctx context.Context, filter store.LogFilter) (Page[store.LogReport], error) {
+				found, err := s.Service.Sessions.Verify(ctx, filter)
+				return Page[store.LogReport]{Items: found}, err
 			}),
-		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK,
-			ofRoot(s.Service.Rounds.Spent)),
-		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
-			func(ctx context.Context, in *request[selectionQuery, none]) (Page[store.LogReport], error) {
-				found, err := s.Service.Sessions.Verify(ctx, store.LogFilter{
-					Root: in.Query.Root,
-					ID:   in.Query.ID, Short: in.Query.Short,
-				})
-				return Page[store.LogReport]{Items: some(found)}, err
-			}),
-		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
-			ofRoot(s.Service.Cache.Stats)),
+		queried(s, "/cache", "show_cache", "What is in the response cache", ofRoot(s.Service.Cache.Stats)),
 		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
 	}
 }
@@ -169,15 +145,6 @@ func (s *server) settingOperations() []operation {
 	}
 }
 
-type rulesQuery struct {
-	Root   string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	ID     regie.ID `query:"id" doc:"One rule."`
-	Short  string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
-	Ended  bool     `query:"ended" doc:"Those too that allow nothing any more."`
-	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
-}
-
 // RulePage is a part of the standing rules. What verifying the logs of their workspaces found
 // (decision 15) comes with the first one.
 type RulePage struct {
@@ -187,34 +154,15 @@ type RulePage struct {
 	AuditError string `json:"audit_error,omitempty"`
 }
 
-func (s *server) rules(ctx context.Context, in *request[rulesQuery, none]) (RulePage, error) {
-	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	after, err := store.ParseCursor("rules", q.Cursor)
-	if err != nil {
-		return RulePage{}, err
-	}
-	found, err := s.Service.Rules.List(ctx, store.RuleFilter{
-		Root: q.Root, ID: q.ID, Short: q.Short, Ended: q.Ended,
-		After: after, Limit: limit + 1,
-	})
-	page := paged("rules", some(found.Rules), limit, func(r *store.StandingRule) store.Mark {
+func (s *server) rules(ctx context.Context, filter store.RuleFilter) (RulePage, error) {
+	limit := nextPage(&filter.Limit)
+	found, err := s.Service.Rules.List(ctx, filter)
+	page := paged("rules", found.Rules, limit, func(r *store.StandingRule) store.Mark {
 		return store.Mark{At: r.CreatedAt, ID: r.ID}
 	})
 	return RulePage{Page: page, Audit: found.Audit, AuditError: found.AuditError}, err
 }
 
-type searchQuery struct {
-	Workspace regie.ID `query:"workspace" doc:"The id of the workspace."`
-	Text      string   `query:"q" doc:"What is looked for."`
-	In        string   `query:"in" enum:"all sessions files" doc:"Where: all (the default), sessions or files."`
-	Mode      string   `query:"mode" enum:"exact regex semantic" doc:"How files are searched: exact, this very text whatever its capitals (the default), regex, an expression of RE2, or semantic, by words, their stems, and by meaning where an embedder is configured. What was said is searched by exact text."`
-	Case      bool     `query:"case" doc:"Capitals count, in files."`
-	Under     string   `query:"under" doc:"A directory or a file of the workspace to look in; all of it where it is left out."`
-	Limit     int      `query:"limit" min:"1" max:"100" doc:"How many of each at most; 20 where it is left out."`
-	Cursor    regie.ID `query:"cursor" doc:"next_cursor of the answer before: goes on with what was said."`
-}
-
-// placeOperations say what there is to work with.
 func (s *server) placeOperations() []operation {
 	return []operation{
 		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
@@ -226,24 +174,8 @@ func (s *server) placeOperations() []operation {
 			s.Service.Catalog.Providers),
 		everything(s, "/models", "list_models",
 			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
-		op(s, http.MethodGet, "/search", "search",
-			"Look through a workspace: what was said in its sessions, and its files", http.StatusOK,
-			func(ctx context.Context, in *request[searchQuery, none]) (dispatch.Found, error) {
-				q := &in.Query
-				asked := dispatch.SearchRequest{
-					WorkspaceID: q.Workspace,
-					Text:        q.Text, In: q.In, Mode: q.Mode, Limit: q.Limit, Before: q.Cursor,
-					Case: q.Case, Under: q.Under,
-				}
-				if q.In == "all" {
-					asked.In = ""
-				}
-				if q.Workspace.IsZero() {
-					return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest,
-						"the request names no workspace: GET /api/v1/workspaces lists them")
-				}
-				return s.Service.Workspaces.Search(ctx, asked)
-			}),
+		queried(s, "/search", "search", "Look through a workspace: what was said in its sessions, and its files",
+			s.Service.Workspaces.Search),
 		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session",
 			s.Service.Workspaces.Query),
 	}

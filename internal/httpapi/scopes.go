@@ -30,13 +30,11 @@ func (s *server) requires(scope regie.TokenScope, serve http.HandlerFunc) http.H
 		case scope == "":
 			s.refuse(w, r, "scope", regie.Errorf(regie.CodeForbidden, "nobody may ask for this"))
 		case caller == nil:
-			s.refuse(w, r, "token", regie.Errorf(regie.CodeNoToken,
-				"the request shows no token, or a wrong one: send it as Authorization: Bearer …"))
+			s.refuse(w, r, "token", access.ErrNoToken)
 		case scope != control.EveryCaller && !caller.Has(scope):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="insufficient_scope", scope="`+
 				string(scope)+`"`)
-			s.refuse(w, r, "scope", regie.Errorf(regie.CodeMissingScope,
-				"this needs a token with the scope %s", string(scope)))
+			s.refuse(w, r, "scope", access.MissingScope(scope))
 		default:
 			serve(w, r)
 		}
@@ -48,8 +46,7 @@ func (s *server) requires(scope regie.TokenScope, serve http.HandlerFunc) http.H
 func (s *server) whole(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if caller := access.From(r.Context()); caller != nil && caller.Restricted() {
-			s.refuse(w, r, "scope", regie.Errorf(regie.CodeForbidden,
-				"this is about all workspaces, and the token is restricted to some"))
+			s.refuse(w, r, "scope", access.ErrRestricted)
 			return
 		}
 		serve(w, r)

@@ -80,6 +80,9 @@ type Check struct {
 
 // Handler serves the service: what spec 10.2 has below /api/v1, and what it has beside that.
 func Handler(c Config) http.Handler {
+	if c.Open == nil {
+		c.Open = func(int) {}
+	}
 	s := &server{Config: c}
 	mux := http.NewServeMux()
 	s.about(mux)

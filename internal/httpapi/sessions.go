@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -9,20 +8,6 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
-
-type sessionsQuery struct {
-	Root   string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	ID     regie.ID `query:"id" doc:"One session, or one of its rounds."`
-	Short  string   `query:"short" doc:"The end of such an id, or its beginning from eight digits on."`
-	API    bool     `query:"api" doc:"Has the sessions of OpenAI-compatible clients among them."`
-	Type   string   `query:"type" enum:"CHAT AUTOMATION" doc:"Those of one type; all of them where it is left out."`
-	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
-}
-
-type removeQuery struct {
-	By string `query:"by" doc:"Who removes it, for the audit."`
-}
 
 func (s *server) sessionOperations() []operation {
 	return []operation{
@@ -34,15 +19,15 @@ func (s *server) sessionOperations() []operation {
 				keyed(in.Key, &in.Body.SessionID)
 				return s.Service.Sessions.New(ctx, in.Body)
 			}),
-		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first",
-			http.StatusOK, s.sessions),
+		queried(s, "/sessions", "list_sessions", "The sessions, the one where something happened last first", s.sessions),
 		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Service.Sessions.Get),
 		addressed(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
 			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, silent(s.changeSession)),
 		op(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
-			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
-				return s.Service.Sessions.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
+			func(ctx context.Context, in *request[dispatch.RemoveRequest, none]) (store.Removed, error) {
+				in.Query.SessionID = in.ID
+				return s.Service.Sessions.Remove(ctx, in.Query)
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session",
 			"Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated,
@@ -78,16 +63,8 @@ func (s *server) sessionOperations() []operation {
 	}
 }
 
-func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none]) (Page[store.SessionSummary], error) {
-	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	before, err := store.ParseCursor("sessions", q.Cursor)
-	if err != nil {
-		return Page[store.SessionSummary]{}, err
-	}
-	filter := store.SessionFilter{
-		Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type),
-		Before: before, Limit: limit + 1,
-	}
+func (s *server) sessions(ctx context.Context, filter store.SessionFilter) (Page[store.SessionSummary], error) {
+	limit := nextPage(&filter.Limit)
 	out, err := s.Service.Sessions.List(ctx, filter)
 	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark {
 		return store.Mark{At: line.LastActivity, ID: line.ID}

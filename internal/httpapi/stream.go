@@ -43,7 +43,6 @@ type stream struct {
 	ends func(*regie.Event) bool
 
 	mu     sync.Mutex
-	begun  bool
 	closed bool
 	beat   *time.Timer
 
@@ -130,13 +129,11 @@ type Watched struct {
 // watched writes an event of all sessions: its number is that of its own session's log, so it is no
 // id here.
 func (o *stream) watched(e regie.Event) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	frames, err := frame(nil, "", string(e.Type), Watched(e))
-	if err == nil {
-		err = o.write(frames)
+	if err != nil {
+		return err
 	}
-	return err
+	return o.write(frames)
 }
 
 // serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
@@ -144,24 +141,16 @@ func (o *stream) watched(e regie.Event) error {
 // buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
 func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
 	language := r.Header.Get("Accept-Language")
-	base := s.Base
-	if err := access.Room(r.Context()); err != nil { // while it can be said as any other error
-		s.refuse(out.w, r, "limit", err)
-		return
-	}
 	if r.Method == http.MethodHead { // it has none to tell
 		return
 	}
-	if base != nil && !out.leave() {
+	base := s.Base
+	if r.ProtoMajor > 1 { // other requests have the same connection
 		base = nil
 	}
 	ctx, done, err := access.Stay(r.Context(), base)
-	if err != nil { // others were faster
-		if out.conn != nil {
-			_ = out.conn.Close()
-		} else {
-			s.refuse(out.w, r, "limit", err)
-		}
+	if err != nil {
+		s.refuse(out.w, r, "limit", err)
 		return
 	}
 	if r.Header.Get(dispatch.UnattendedHeader) != "" {
@@ -170,6 +159,10 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	if base == nil {
 		defer done()
 		s.told(ctx, language, out, tell)
+		return
+	}
+	if !out.leave() {
+		done()
 		return
 	}
 	s.Going.Go(func() {
@@ -181,9 +174,8 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	})
 }
 
-// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is
-// none of its own. Who has said more than its request is cut off: a stream is the last answer on
-// its connection.
+// leave takes the connection out of net/http, and reports whether it could. Who has said more than
+// its request is cut off: a stream is the last answer on its connection.
 func (o *stream) leave() bool {
 	conn, buffered, err := o.out.Hijack()
 	if err != nil {
@@ -194,24 +186,17 @@ func (o *stream) leave() bool {
 	return true
 }
 
-// opened counts a stream.
-func (s *server) opened(n int) {
-	if s.Open != nil {
-		s.Open(n)
-	}
-}
-
 // told has tell write to a stream.
 func (s *server) told(base context.Context, language string, out *stream, tell func(context.Context) error) {
 	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
-	s.opened(1)
-	defer s.opened(-1)
-	out.keepAlive(cancel)
-	defer out.close()
+	s.Open(1)
+	defer s.Open(-1)
 	if err := out.begin(); err != nil {
 		return
 	}
+	out.keepAlive(cancel)
+	defer out.close()
 	s.ended(ctx, language, out, tell(ctx))
 }
 
@@ -228,9 +213,6 @@ func (s *server) ended(ctx context.Context, language string, out *stream, err er
 
 // begin tells the client that the stream is there, before there is anything to tell.
 func (o *stream) begin() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun = true
 	header := o.header
 	if o.conn == nil {
 		header = o.w.Header()
@@ -259,10 +241,10 @@ func (o *stream) keepAlive(cancel context.CancelCauseFunc) {
 	o.beat = time.AfterFunc(beat, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.closed || !o.begun {
+		if o.closed {
 			return
 		}
-		if err := o.write([]byte(":\n\n")); err != nil {
+		if err := o.writeLocked([]byte(":\n\n")); err != nil {
 			cancel(err)
 		}
 	})
@@ -276,8 +258,14 @@ func (o *stream) close() {
 	o.beat.Stop()
 }
 
-// write sends bytes at once. The lock is held.
 func (o *stream) write(data []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writeLocked(data)
+}
+
+// write sends bytes at once. The lock is held.
+func (o *stream) writeLocked(data []byte) error {
 	until := time.Now().Add(patienceWithReaders)
 	if o.conn != nil {
 		_ = o.conn.SetWriteDeadline(until) // what fails here fails at once below
@@ -301,8 +289,6 @@ func (o *stream) write(data []byte) error {
 
 // item writes one item of a stream.
 func (o *stream) item(item dispatch.Item) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var frames []byte
 	var err error
 	over := item.Event != nil && o.ends != nil && o.ends(item.Event)
@@ -358,8 +344,6 @@ func (p *replies) tell(item dispatch.Item, send func(event, id string, data any)
 
 // problem tells a stream that has begun why it ends.
 func (o *stream) problem(p problem) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	frames, err := frame(nil, "", "error", p)
 	if o.plain != nil {
 		frames, err = frame(nil, "", "", map[string]any{"error": p})

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -12,26 +11,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-type tokensQuery struct {
-	ID     regie.ID `query:"id" doc:"One token, in whatever state."`
-	Short  string   `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
-	Kind   string   `query:"kind" enum:"api browser" doc:"api: those of programs; browser: the logins of browsers; both where it is left out."`
-	Ended  bool     `query:"ended" doc:"Those too that have expired or were revoked."`
-	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
-}
-
-func (s *server) tokens(ctx context.Context, in *request[tokensQuery, none]) (Page[regie.Token], error) {
-	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	after, err := store.ParseCursor("tokens", q.Cursor)
-	if err != nil {
-		return Page[regie.Token]{}, err
-	}
-	found, err := s.Service.Tokens.List(ctx, store.TokenFilter{
-		ID: q.ID, Short: q.Short, Kind: regie.TokenKind(q.Kind),
-		Ended: q.Ended, After: after, Limit: limit + 1,
-	})
-	return paged("tokens", some(found), limit, func(t *regie.Token) store.Mark {
+func (s *server) tokens(ctx context.Context, filter store.TokenFilter) (Page[regie.Token], error) {
+	limit := nextPage(&filter.Limit)
+	found, err := s.Service.Tokens.List(ctx, filter)
+	return paged("tokens", found, limit, func(t *regie.Token) store.Mark {
 		return store.Mark{At: t.CreatedAt, ID: t.ID}
 	}), err
 }
@@ -45,8 +28,8 @@ func (s *server) identityOperations() []operation {
 		everything(s, "/users", "list_users", "The users: of a single-user installation its one", s.Service.Users.List),
 		op(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens", http.StatusOK,
 			asked(s.Service.Users.Me)),
-		op(s, http.MethodGet, "/tokens", "list_tokens",
-			"API tokens, and the logins of browsers; secrets are never shown again", http.StatusOK, s.tokens),
+		queried(s, "/tokens", "list_tokens", "API tokens, and the logins of browsers; secrets are never shown again",
+			s.tokens),
 		op(s, http.MethodPost, "/tokens", "add_token", "Make an API token; its secret is shown this once",
 			http.StatusCreated,
 			func(ctx context.Context, in *request[none, control.TokenRequest]) (control.MadeToken, error) {

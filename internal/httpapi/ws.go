@@ -70,7 +70,8 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if err := access.Room(r.Context()); err != nil {
+	stays, done, err := access.Stay(r.Context(), s.Base)
+	if err != nil {
 		s.refuse(w, r, "limit", err)
 		return
 	}
@@ -81,12 +82,8 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
+		done()
 		return // the library has answered
-	}
-	stays, done, err := access.Stay(r.Context(), s.Base)
-	if err != nil { // others were faster
-		part(conn, taken.wire, websocket.StatusTryAgainLater, "too many streams are open")
-		return
 	}
 	conn.SetReadLimit(maxWord)
 	k := &socket{
@@ -119,8 +116,8 @@ func (w *hijacker) Hijack() (conn net.Conn, buffered *bufio.ReadWriter, err erro
 
 // serve is the whole life of a WebSocket, as long as base.
 func (k *socket) serve(base context.Context) {
-	k.server.opened(1)
-	defer k.server.opened(-1)
+	k.server.Open(1)
+	defer k.server.Open(-1)
 	// with the server's end the library would cut the connection, without a word
 	ctx, cancel := context.WithCancel(context.WithoutCancel(base))
 	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })

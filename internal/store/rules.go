@@ -4,16 +4,15 @@ import "github.com/regie-run/regie"
 
 // RuleFilter selects standing rules (spec 4.4).
 type RuleFilter struct {
-	Root string // of the workspace; empty for all
+	Root string `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	// Ended has those that are expired or revoked too.
-	Ended bool
-	ID    regie.ID // of one rule, in whatever state; zero for all that are selected
-	// Short is the end of an id, or its beginning from eight digits on, as InboxFilter.Short.
-	Short string
+	Ended bool     `query:"ended" doc:"Those too that allow nothing any more."`
+	ID    regie.ID `query:"id" doc:"One rule, in whatever state."`
+	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
 	// After selects what comes behind this place of the list, which has the oldest first; Limit is
 	// how many at most, 0 for all.
-	After Mark
-	Limit int
+	After Mark `query:"cursor" list:"rules" doc:"next_cursor of the page before."`
+	Limit int  `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 }
 
 // StandingRule is a rule with what a person wants to know of it (spec 4.4).

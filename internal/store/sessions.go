@@ -9,20 +9,19 @@ import (
 
 // SessionFilter selects sessions; those that were removed are never among them.
 type SessionFilter struct {
-	Root string   // of the workspace; empty for all
-	ID   regie.ID // of the session, or of one of its rounds; zero for all that are selected
-	// Short is the end of such an id, or its beginning from eight digits on, as InboxFilter.Short.
-	Short string
+	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	ID    regie.ID `query:"id" doc:"One session, or one of its rounds."`
+	Short string   `query:"short" doc:"The end of such an id, or its beginning from eight digits on."`
 	// UserID is whose read marks count (decision 45).
 	UserID regie.ID
 	// Before selects what comes behind this place of the list.
-	Before Mark
-	Limit  int // zero means 1,000
+	Before Mark `query:"cursor" list:"sessions" doc:"next_cursor of the page before."`
+	// Limit is how many at most; zero means 1,000.
+	Limit int `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named
 	// by its id always is.
-	API bool
-	// Type selects the sessions of one type; empty for all that are listed.
-	Type regie.SessionType
+	API  bool              `query:"api" doc:"Has the sessions of OpenAI-compatible clients among them."`
+	Type regie.SessionType `query:"type" enum:"CHAT AUTOMATION" doc:"Those of one type; all of them where it is left out."`
 }
 
 // SessionSummary is one line of sessions list (spec 10.1).
@@ -179,9 +178,9 @@ type LogOwner struct {
 
 // LogFilter selects logs.
 type LogFilter struct {
-	Root  string // of the workspace; empty for all
-	ID    regie.ID
-	Short string // the end of a session's id, or its beginning from eight digits on; removed sessions too
+	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	ID    regie.ID `query:"id" doc:"One session, or one of its rounds; removed ones too."`
+	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
 }
 
 // LogReport says of one log whether it is what was written (spec 11.4).

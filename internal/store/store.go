@@ -271,10 +271,11 @@ type ExchangeView struct {
 
 // RoundFilter selects rounds of sessions that were not removed.
 type RoundFilter struct {
-	Root      string   // of the workspace; empty for all
+	Root      string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	SessionID regie.ID // zero for all
-	Before    Mark     // selects what comes behind this place of the list
-	Limit     int      // zero means 20
+	// Before selects what comes behind this place of the list; Limit is 20 where it is zero.
+	Before Mark `query:"cursor" list:"rounds" doc:"next_cursor of the page before."`
+	Limit  int  `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 }
 
 // RoundSummary is one line of runs list.

@@ -16,16 +16,14 @@ type NewToken struct {
 type TokenFilter struct {
 	// UserID is whose; zero for everybody's.
 	UserID regie.ID
-	ID     regie.ID // of one token, in whatever state; zero for all that are selected
-	// Short is the end of an id, or its beginning from eight digits on, as InboxFilter.Short.
-	Short string
-	Kind  regie.TokenKind // empty for all
-	// Ended has those too that are expired or revoked.
-	Ended bool
+	ID     regie.ID        `query:"id" doc:"One token, in whatever state."`
+	Short  string          `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
+	Kind   regie.TokenKind `query:"kind" enum:"api browser" doc:"Those of programs, or the logins of browsers; both where it is left out."`
+	Ended  bool            `query:"ended" doc:"Those too that have expired or were revoked."`
 	// After selects what comes behind this place of the list, which has the oldest first; Limit is
 	// how many at most, 0 for all.
-	After Mark
-	Limit int
+	After Mark `query:"cursor" list:"tokens" doc:"next_cursor of the page before."`
+	Limit int  `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 }
 
 // RevokeTokens is the transition that ends tokens, all of them or none: when it returns they open

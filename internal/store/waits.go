@@ -81,21 +81,20 @@ var ErrLeavesWaits = regie.Errorf(regie.CodeMissingScope,
 
 // InboxFilter selects what waits for people.
 type InboxFilter struct {
-	Root      string   // of the workspace; empty for all
-	SessionID regie.ID // zero for all
-	ID        regie.ID // of one approval or question, in whatever state; zero for all that are open
-	// Short is the end of an id, or its beginning from eight digits on, as people type it: without
-	// hyphens. It selects in whatever state, like ID; empty for all that are open.
-	Short string
+	Root      string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	SessionID regie.ID `query:"session" doc:"Of one session."`
+	ID        regie.ID `query:"id" doc:"One approval or question, in whatever state."`
+	// Short is as people type it: without hyphens.
+	Short string `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
 	// Closed has what is not open any more too.
-	Closed bool
+	Closed bool `query:"state" enum:"pending all" doc:"pending: what is open (the default); all: what is closed too."`
 	// After selects what comes behind this place of each list, which has the oldest first; Limit is
 	// how many of each at most, 0 for all. Lists with pages have them.
-	After Mark
-	Limit int
+	After Mark `query:"cursor" list:"inbox" doc:"next_cursor of the page before."`
+	Limit int  `query:"limit" min:"1" max:"500" doc:"How many at most, approvals and questions together; 50 where it is left out."`
 	// Brief leaves out what can be large and is for one approval at a time: diffs and arguments. A
 	// list of a thousand has room then.
-	Brief bool
+	Brief bool `query:"brief" doc:"Without diffs and arguments."`
 }
 
 // Inbox is what waits for people (spec 4.4).
