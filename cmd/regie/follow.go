@@ -520,7 +520,7 @@ func (env *environment) sameCommand(words ...string) string {
 		provider = ""
 	}
 	return strings.Join(append(line, givenFlags("--provider", provider, "--base-url", f.BaseURL, "--model", f.Model,
-		"--replay", f.Replay, "--record", f.Record, "--record-raw", f.RecordRaw)...), " ")
+		"--replay", f.Replay, "--record", f.Record)...), " ")
 }
 
 // storeFlags are the given flags that name the engine; everywhere with those of a server.

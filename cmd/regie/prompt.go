@@ -58,7 +58,7 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	if in.Root, err = env.scope(ctx, f.everywhere); err != nil {
 		return err
 	}
-	env.config.Record, env.config.RecordRaw = "", "" // no model is asked, so nothing is recorded
+	env.config.Record = "" // no model is asked, so nothing is recorded
 	p, err := readStore(ctx, env, func(conn *app.Conn) (dispatch.Prompt, error) {
 		if err := findPrompt(ctx, conn, &in, run, f.call, args); err != nil {
 			return dispatch.Prompt{}, err

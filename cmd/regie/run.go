@@ -104,8 +104,6 @@ func addModelFlags(env *environment, cmd *cobra.Command) {
 	flags.StringVar(&env.flags.Replay, "replay", "", env.T("answer from this recording (REGIE_REPLAY)"))
 	flags.StringVar(&env.flags.Record, "record", "",
 		env.T("record what the model is asked and says into this file (REGIE_RECORD)"))
-	flags.StringVar(&env.flags.RecordRaw, "record-raw", "",
-		env.T("keep the bytes of each response in this directory, beside a recording (REGIE_RECORD_RAW)"))
 }
 
 func addAgentFlag(env *environment, cmd *cobra.Command, agent *string) {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -35,7 +34,7 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 	if s.ConfigError == nil {
 		Settle(ctx, &s.Config, s.Env)
 	}
-	s.Servers = func(ctx context.Context) []doctor.Server { return examined(ctx, &s.Config) }
+	s.Server = func(ctx context.Context) *doctor.Server { return examineServer(ctx, &s.Config) }
 	s.Embedder = func(ctx context.Context) *doctor.Embedder { return tryEmbedder(ctx, &s.Config) }
 	s.Engine = func(ctx context.Context) doctor.EngineState { return engineState(ctx, s.Config) }
 	s.Shared = func(ctx context.Context) postgres.Inspection {
@@ -78,32 +77,17 @@ func examinedProject(c config.Config, root string) doctor.Project {
 	return out
 }
 
-// examined asks the chosen server and those that the files name. A key that merely lies in the
-// environment is a reason to ask nobody.
-func examined(ctx context.Context, c *config.Config) []doctor.Server {
-	var names []string
-	for _, name := range c.ProviderNames() {
-		if _, written := c.File.Providers[name]; written || name == c.Provider {
-			names = append(names, name)
-		}
-	}
-	out := make([]doctor.Server, len(names))
-	ctx, cancel := context.WithTimeout(ctx, doctorServers)
-	defer cancel()
-	var group sync.WaitGroup
-	for i, name := range names {
-		group.Go(func() { out[i] = examine(ctx, c, name) })
-	}
-	group.Wait()
-	return out
-}
-
-func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
+// examineServer asks the chosen server; it returns nil where there is none.
+func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
+	name := c.Provider
 	p, _ := c.Named(name)
+	if p.Type == "" {
+		return nil
+	}
 	start := time.Now()
 	info := inspect(ctx, c, name, doctorServers)
-	s := doctor.Server{
-		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
+	s := &doctor.Server{
+		Name: name, Type: p.Type, BaseURL: info.BaseURL, Local: info.Local,
 		HasKey: info.HasKey, Asked: usable(p),
 		Code: info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
 	}
@@ -136,7 +120,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	defer cancel()
 	start := time.Now()
 	state.Err = client.Alive(ctx)
-	state.Took, state.OtherRules = time.Since(start), otherRules(&c)
+	state.Took = time.Since(start)
 	return state
 }
 

@@ -33,7 +33,7 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 		}
 		if c.Record != "" && name != config.ProviderReplay {
 			if tape == nil {
-				if tape, err = replay.NewTape(c.Record, c.Secrets(), c.RecordRaw); err != nil {
+				if tape, err = replay.NewTape(c.Record, c.Secrets()); err != nil {
 					return nil, err
 				}
 			}

@@ -25,7 +25,6 @@ type ClientProvider struct {
 	Prices      map[string]Rates  `json:"prices,omitempty"`
 	Replay      string            `json:"replay,omitempty"`
 	Record      string            `json:"record,omitempty"`
-	RecordRaw   string            `json:"record_raw,omitempty"`
 }
 
 // ClientProvider returns what a client with these settings hands to another process's engine; ok is
@@ -42,7 +41,7 @@ func (c *Config) ClientProvider() (out ClientProvider, ok bool) {
 	return ClientProvider{
 		Name: p.Name, Type: p.Type, Vendor: p.Vendor, API: p.API, BaseURL: p.BaseURL, APIKey: p.APIKey,
 		KeyFrom: configured.keyNamed(), Model: c.Model, Models: p.Models, NumCtx: p.NumCtx, KeepAlive: p.KeepAlive,
-		ServiceTier: p.ServiceTier, Prices: p.Prices, Replay: c.Replay, Record: c.Record, RecordRaw: c.RecordRaw,
+		ServiceTier: p.ServiceTier, Prices: p.Prices, Replay: c.Replay, Record: c.Record,
 	}, true
 }
 
@@ -56,7 +55,7 @@ func (c *Config) With(in ClientProvider) (Config, error) {
 		}
 	}
 	out.Provider, out.BaseURL, out.APIKey, out.Model = in.Name, in.BaseURL, in.APIKey, in.Model
-	out.Replay, out.Record, out.RecordRaw = in.Replay, in.Record, in.RecordRaw
+	out.Replay, out.Record = in.Replay, in.Record
 	out.Origin = maps.Clone(c.Origin)
 	out.Providers = maps.Clone(c.Providers)
 	if out.Providers == nil {

@@ -11,13 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/regie-run/regie"
 )
 
-// The names of the provider types; Types has them all.
+// The names of the provider types.
 const (
 	ProviderOpenAI    = "openai" // any OpenAI-compatible server
 	ProviderAnthropic = "anthropic"
@@ -46,7 +45,6 @@ type Config struct {
 	Providers map[string]Provider
 	Replay    string // the recording that provider replay answers from
 	Record    string // where to record what the provider says
-	RecordRaw string // the directory for the bytes of each response beside the recording
 	File      File   // what the files of settings settle together
 	// Layers are those files, the one that counts least first.
 	Layers []Layer
@@ -70,19 +68,10 @@ type Config struct {
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
-	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
+	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, Config string
 	// System is the machine's file of settings, for programs that are installed elsewhere; empty is
 	// SystemFile.
 	System string
-}
-
-// Variables are those of the environment that settings are read from.
-func Variables() []string {
-	return []string{
-		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG",
-		"REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
-		"REGIE_RECORD_RAW", "REGIE_REPLAY", "REGIE_SERVER", "REGIE_TOKEN",
-	}
 }
 
 // Load gathers the settings. It returns CodeBadRequest for values that cannot be used, with the
@@ -113,11 +102,6 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
-	if c.RecordRaw = pick("record_raw", flags.RecordRaw, "--record-raw", "REGIE_RECORD_RAW"); c.RecordRaw != "" &&
-		c.Record == "" {
-		return c, regie.Errorf(regie.CodeBadRequest,
-			"raw responses are kept beside a recording: name it with --record FILE too")
-	}
 	// Before the files: who looks for what is wrong with them wants to know where the data is.
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
@@ -220,7 +204,7 @@ func (c *Config) completeChosen(env func(string) string) error {
 			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s",
 				c.Provider, c.Origin["provider"],
 				strings.Join(slices.Compact(slices.Sorted(slices.Values(
-					append(c.ProviderNames(), TypeNames(true)...)))), ", "))
+					slices.Concat(c.ProviderNames(), providerTypes, []string{ProviderDemo, ProviderReplay})))), ", "))
 		}
 		p = Provider{Name: c.Provider, BaseURL: c.BaseURL, Origin: map[string]string{}}
 		if c.BaseURL == "" && c.Provider == ProviderOllama {
@@ -307,9 +291,6 @@ func (c *Config) FingerprintOf(name string) regie.Hash {
 	p, _ := c.Named(name)
 	configured := c.Providers[name]
 	parts := []string{name, p.BaseURL, configured.keyNamed(), c.Replay, c.Record}
-	if c.RecordRaw != "" {
-		parts = append(parts, "raw", c.RecordRaw)
-	}
 	if p.Type != name && p.Type != "" {
 		parts = append(parts, p.Type)
 	}
@@ -332,16 +313,6 @@ func (c *Config) Rules() regie.Hash {
 		return regie.Hash{}
 	}
 	return regie.HashOf(data)
-}
-
-// Origins lists where the values come from, sorted, for messages.
-func (c *Config) Origins() []string {
-	var out []string
-	for name, origin := range c.Origin {
-		out = append(out, name+" from "+origin)
-	}
-	sort.Strings(out)
-	return out
 }
 
 // Key is a secret of the settings: a key of a model server, or a token.

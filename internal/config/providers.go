@@ -16,7 +16,7 @@ import (
 // Provider is a model API as the settings have it (spec 13).
 type Provider struct {
 	Name string `yaml:"-"`
-	// Type is the API, one of Types; it may be left out where the name is one of them.
+	// Type is the API, one of TypeNames; it may be left out where the name is one of them.
 	Type string `yaml:"type,omitempty"`
 	// Vendor is whose server of type openai it is: its address and the variable of its key follow,
 	// where they are not given.
@@ -170,14 +170,6 @@ func (v vendor) domain() string {
 	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
-// KeyVariables are the variables in which a key is found by itself.
-func KeyVariables() (out []string) {
-	for _, t := range Vended() {
-		out = append(out, vendors[t.Name].key)
-	}
-	return out
-}
-
 // DefaultSize is the size of model that is used where nothing names one.
 const DefaultSize = "medium"
 
@@ -208,9 +200,9 @@ func (c *Config) collect(env func(string) string) error {
 			c.Providers[name] = p
 		}
 	}
-	for _, t := range Vended() { // one is used by itself when its key is in the environment
-		name, key := t.Name, vendors[t.Name].key
-		if _, configured := c.Providers[name]; configured || env(key) == "" {
+	for _, name := range providerTypes { // one is used by itself when its key is in the environment
+		key := vendors[name].key
+		if _, configured := c.Providers[name]; configured || key == "" || env(key) == "" {
 			continue
 		}
 		p := Provider{Name: name, Origin: map[string]string{}}
@@ -247,7 +239,7 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	if p.Type == "" {
 		p.Type, p.Origin["type"] = known.kind, "default"
 	}
-	if err := p.fits(path); err != nil {
+	if err := p.checkType(path); err != nil {
 		return err
 	}
 	if !isKnown {

@@ -322,7 +322,7 @@ func TestCheckedLines(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := config.CheckFile(name).Err
+		err := config.CheckFile(name)
 		if (err == nil) != (line == 0) || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("line %d: ", line)) {
 			t.Errorf("%q: %v; want line %d", text, err, line)
 		}

@@ -68,7 +68,7 @@ func (c *Config) Values() []Value {
 		"data_dir": c.DataDir, "database": c.Database, "server": c.Server, "token": c.Token,
 		"language": c.Language, "provider": c.Provider,
 		"base_url": c.BaseURL, "api_key": c.APIKey, "model": c.Model, "replay": c.Replay,
-		"record": c.Record, "record_raw": c.RecordRaw,
+		"record": c.Record,
 	} {
 		if value != "" {
 			v := c.effective(key, value)

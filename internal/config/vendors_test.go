@@ -78,7 +78,7 @@ agents: {main: {provider: groq, reasoning_effort: xhigh, parallel_tool_calls: fa
 		"providers: {groq: {service_tier: priority}}":                                                                "use one of: auto, on_demand, flex, performance",
 		"providers: {mistral: {service_tier: flex}}":                                                                 "leave it out",
 		"providers: {local: {type: ollama, service_tier: flex}}":                                                     "no setting service_tier",
-		"providers: {claude: {type: anthropic, service_tier: flex}}":                                                 "use auto, standard_only",
+		"providers: {claude: {type: anthropic, service_tier: flex}}":                                                 "use one of: auto, standard_only",
 		"providers: {own: {type: openai, vendor: llamacpp, base_url: 'http://127.0.0.1:1', service_tier: anything}}": "leave it out",
 	} {
 		if _, err := load(t, content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), says) {

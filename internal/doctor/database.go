@@ -24,7 +24,6 @@ func (x *exam) database(ctx context.Context) {
 	}
 	dir := x.Config.DataDir
 	in := sqlite.Inspect(check, dir, x.state(ctx).Running)
-	x.newest = in.LastEvent
 	if !in.Exists {
 		x.fine("file", "there is none yet: the first run makes it")
 		return

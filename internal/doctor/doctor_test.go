@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func subject(data, dir string) Subject {
 	c := config.Config{DataDir: data, Provider: config.ProviderDemo, Model: "demo", Origin: map[string]string{"data_dir": "test", "provider": "test"}}
 	env := map[string]string{"HOME": "/nowhere", "LANG": "C.UTF-8"}
-	return Subject{Config: c, Env: func(name string) string { return env[name] }, Dir: dir, Now: time.Now, CheckTime: time.Minute}
+	return Subject{Config: c, Env: func(name string) string { return env[name] }, Dir: dir, CheckTime: time.Minute}
 }
 
 // fresh returns a data directory with a database that has a log, and a workspace.
@@ -197,18 +197,6 @@ func TestFailures(t *testing.T) {
 		{"wrong audit key", func(data string, _ *Subject) error {
 			return write(filepath.Join(data, "audit.key"), strings.Repeat("k", 32), 0o600)
 		}, "database.key", regie.CodeCorrupt, "put audit.key back", false},
-		{"clock behind the log", func(_ string, s *Subject) error {
-			s.Now = func() time.Time { return time.Now().Add(-time.Hour) }
-			return nil
-		}, "clock.time", "", "timedatectl", false},
-		{"clock of 1970", func(_ string, s *Subject) error {
-			s.Now = func() time.Time { return time.Unix(3600, 0) }
-			return nil
-		}, "clock.time", "", "timedatectl", false},
-		{"clock of 2099", func(_ string, s *Subject) error {
-			s.Now = func() time.Time { return time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC) }
-			return nil
-		}, "clock.time", "", "timedatectl", false},
 		{"configuration", func(_ string, s *Subject) error {
 			s.ConfigFlag, s.ConfigError = "/x/regie.yaml", regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", "/x/regie.yaml", "line 2: no")
 			return nil
@@ -335,13 +323,8 @@ func TestEachFixIsThere(t *testing.T) {
 			for _, kind := range []string{config.ProviderOllama, config.ProviderOpenAI} {
 				s := subject("", "/")
 				s.Config.Provider, s.Config.Model = "lab", "big"
-				s.Servers = func(context.Context) []Server {
-					return []Server{
-						{Name: "lab", Type: kind, Local: local, Chosen: true, Asked: true, HasKey: true, Code: code, Error: "no", Models: []string{"small", "other"}},
-						{Name: "key", Chosen: true},
-						{Name: "second", Asked: true, Code: code, Error: "no"},
-						{Name: "third"},
-					}
+				s.Server = func(context.Context) *Server {
+					return &Server{Name: "lab", Type: kind, Local: local, Asked: true, HasKey: true, Code: code, Error: "no", Models: []string{"small", "other"}}
 				}
 				for _, f := range Examine(t.Context(), s) {
 					if f.Status != Fine && len(f.Fixes) == 0 {

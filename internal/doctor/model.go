@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// model looks at the model that answers, and at the other servers that the files name.
+// model looks at the model that answers, and at the embedder.
 func (x *exam) model(ctx context.Context) {
 	if x.ConfigError != nil {
 		x.warn("chosen", "not looked at: the configuration has to be right first").
@@ -35,13 +35,9 @@ func (x *exam) model(ctx context.Context) {
 	default:
 		x.fine("chosen", "%s with the model %s (from %s)", c.Provider, c.Model, c.Origin["provider"])
 	}
-	if x.Servers != nil {
-		for _, server := range x.Servers(ctx) {
-			if server.Chosen {
-				x.answers(&server)
-			} else {
-				x.other(&server)
-			}
+	if x.Server != nil {
+		if server := x.Server(ctx); server != nil {
+			x.answers(server)
 		}
 	}
 	if x.Embedder != nil {
@@ -99,19 +95,6 @@ func (x *exam) silent(s *Server) {
 		f.fix("start the server, or name another address: regie setup")
 	default:
 		f.fix("see that the machine is on the network and the address is right, then: regie models")
-	}
-}
-
-// other says of a server that nobody has chosen whether it could be.
-func (x *exam) other(s *Server) {
-	switch {
-	case !s.Asked:
-		x.fine("other", "%s is configured too, without a key", s.Name).about(s.Name)
-	case s.Code == "":
-		x.fine("other", "%s answers too; models: %s", s.Name, strconv.Itoa(len(s.Models))).about(s.Name)
-	default:
-		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name,
-			s.Error).quotes(s.Said).about(s.Name).fix("nothing, unless you want to choose it")
 	}
 }
 

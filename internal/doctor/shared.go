@@ -4,20 +4,14 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store/postgres"
 )
 
-// skewed is how much the clocks of an engine and of its database may differ before approvals expire
-// for one and not for the other.
-const skewed = 5 * time.Second
-
 // shared looks at a PostgreSQL, as the wiring found it.
 func (x *exam) shared(ctx context.Context) {
 	in := x.Shared(ctx)
-	x.newest = in.LastEvent
 	if in.Version == "" {
 		x.unreachable(&in)
 		return
@@ -44,13 +38,6 @@ func (x *exam) shared(ctx context.Context) {
 			fix("raise max_connections, or let the engine take fewer writers: pool_max_conns=4 in the URL")
 	} else {
 		x.fine("connections", "%s of %s connections are taken; one engine takes at most %s", used, limit, pool)
-	}
-	// leases go by the database's clock, deadlines of people by each engine's
-	if in.Skew.Abs()-in.SkewMay > skewed {
-		x.fail("clock",
-			"the clock of the database and this machine's are %s apart: what expires for one engine does not for another",
-			short(in.Skew.Abs())).
-			run("sudo timedatectl set-ntp true").fix("and the same on the machine of the database")
 	}
 	x.tables(&in)
 	if in.Key != nil {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store/postgres"
@@ -91,7 +90,6 @@ func TestShared(t *testing.T) {
 		{"fsync off", "fsync", "fsync = off", Failed, "", func(in *postgres.Inspection) { in.Fsync = false }},
 		{"a standby", "writable", "no writes", Failed, regie.CodeReadOnly, func(in *postgres.Inspection) { in.Standby = true }},
 		{"too old", "version", "is too old", Failed, regie.CodeConflict, func(in *postgres.Inspection) { in.Oldest = 990000 }},
-		{"another clock", "clock", "are 1m", Failed, "", func(in *postgres.Inspection) { in.Skew = -time.Minute - time.Second }},
 		{"crowded", "connections", "are taken", Failed, "", func(in *postgres.Inspection) { in.Used = in.Limit - 1 }},
 	} {
 		expect(c.name, onPostgres(t, address, data, c.change), c.id, c.status, c.code, c.says)

@@ -11,8 +11,7 @@
 // levels, tools, settings) stands once. A recording leaves out what differs between runs: ids of
 // calls (a result names its call by its place in the turn before), times, and the date and user
 // that open a round. {id} and {time} replace UUIDs and times in what was asked. A Player streams
-// each part of a reply in one piece. Keys of the configured providers are masked, also in the raw
-// responses that a Tape can keep.
+// each part of a reply in one piece. Keys of the configured providers are masked.
 //
 // A Player finds a call by its thread. It refuses a request that the recording does not hold and
 // shows the difference. It does not compare prompts and settings, so a recording outlives a better

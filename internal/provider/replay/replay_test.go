@@ -55,9 +55,9 @@ func talk(t *testing.T, p provider.Provider, text string) (*provider.Reply, stri
 	return send(t, open(t, p, head, said(text)))
 }
 
-func tape(t *testing.T, path, raw string, secrets ...string) *replay.Tape {
+func tape(t *testing.T, path string, secrets ...string) *replay.Tape {
 	t.Helper()
-	out, err := replay.NewTape(path, secrets, raw)
+	out, err := replay.NewTape(path, secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRecordAndReplay(t *testing.T) {
 	var texts []string
 	for _, request := range requests {
 		for _, file := range []string{again, path} {
-			reply, text, err := talk(t, tape(t, file, "").Record(demo.New()), request)
+			reply, text, err := talk(t, tape(t, file).Record(demo.New()), request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestRecording_Golden(t *testing.T) {
 	golden := filepath.Join("testdata", "thread.jsonl")
 	for _, id := range []string{"1", "2"} {
 		path := filepath.Join(t.TempDir(), "tape")
-		replies := aThread(t, tape(t, path, "").Record(server(t, "", answers(id)...)), id)
+		replies := aThread(t, tape(t, path).Record(server(t, "", answers(id)...)), id)
 		if *update {
 			if err := os.WriteFile(golden, []byte(content(t, path)), 0o600); err != nil {
 				t.Fatal(err)
@@ -241,13 +241,12 @@ func TestRecording_Golden(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotRecorded: a key is nowhere in the recording nor in the raw responses, wherever it
-// came from.
+// TestKeysAreNotRecorded: a key is nowhere in the recording, wherever it came from.
 func TestKeysAreNotRecorded(t *testing.T) {
 	const key = "sk-very-secret-key"
 	dir := t.TempDir()
-	path, raw := filepath.Join(dir, "tape"), filepath.Join(dir, "raw")
-	p := tape(t, path, raw, "", key, "sk-very").Record(server(t, key,
+	path := filepath.Join(dir, "tape")
+	p := tape(t, path, "", key, "sk-very").Record(server(t, key,
 		stream("tool_calls", `{"reasoning_content":"`+key+`"}`, `{"content":"`+key[:6]+`"}`, `{"content":"`+key[6:]+`"}`,
 			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"key\":\"`+key+`\"}"}}]}`),
 		"503 "+key))
@@ -263,14 +262,8 @@ func TestKeysAreNotRecorded(t *testing.T) {
 	if _, _, err = send(t, c); err == nil {
 		t.Fatal("no failure")
 	}
-	files, err := filepath.Glob(filepath.Join(raw, "*"))
-	if err != nil || len(files) != 1 || !strings.HasSuffix(files[0], "call-0002-503") {
-		t.Fatal(files, err)
-	}
-	for _, file := range append(files, path) {
-		if text := content(t, file); strings.Contains(text, "secret") || !strings.Contains(text, "[the API key]") {
-			t.Errorf("%s:\n%s", file, text)
-		}
+	if text := content(t, path); strings.Contains(text, "secret") || !strings.Contains(text, "[the API key]") {
+		t.Error(text)
 	}
 }
 
@@ -279,7 +272,7 @@ func TestDialect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tape")
 	spoken := head
 	spoken.Dialect = regie.DialectJSON
-	recorded := tape(t, path, "").Record(server(t, "", stream("stop", `{"content":"{\"pre_text\":\"Hello.\"}"}`)))
+	recorded := tape(t, path).Record(server(t, "", stream("stop", `{"content":"{\"pre_text\":\"Hello.\"}"}`)))
 	if _, _, err := send(t, open(t, recorded, spoken, said("hello"))); err != nil {
 		t.Fatal(err)
 	}
@@ -293,39 +286,6 @@ func TestDialect(t *testing.T) {
 	mismatched(t, err, "in the dialect json", "in native")
 	if reply, _, err := send(t, open(t, p, spoken, said("hello"))); err != nil || reply.Parts[0].Text != `{"pre_text":"Hello."}` {
 		t.Error(reply, err)
-	}
-}
-
-// TestRawFeedsTraps records a stream that a real server sent with its bytes, and cuts those after
-// each one: what the recording keeps is what a test of a trap needs (spec 12.6).
-func TestRawFeedsTraps(t *testing.T) {
-	sent := content(t, filepath.Join("..", "openai", "testdata", "chat_calls.sse"))
-	dir := t.TempDir()
-	raw := filepath.Join(dir, "raw")
-	whole, _, err := talk(t, tape(t, filepath.Join(dir, "tape"), raw).Record(server(t, "", sent)), "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := content(t, filepath.Join(raw, "call-0001-200"))
-	if kept != sent {
-		t.Fatalf("kept was\n%s", kept)
-	}
-	end := strings.Index(kept, "[DONE]") + len("[DONE]")
-	cuts := []string{kept}
-	for cut := range end {
-		cuts = append(cuts, kept[:cut])
-	}
-	p := server(t, "", cuts...)
-	if reply, _, err := talk(t, p, "go"); err != nil || cmp.Diff(withoutIDs(whole), withoutIDs(reply)) != "" {
-		t.Fatal(reply, err)
-	}
-	for cut := range end {
-		if reply, _, err := talk(t, p, "go"); reply != nil || err == nil {
-			t.Fatalf("cut after %d of %d bytes: %+v", cut, len(kept), reply)
-		}
-	}
-	if _, err := replay.NewTape(filepath.Join(dir, "other"), nil, raw); regie.CodeOf(err) != regie.CodeBadRequest {
-		t.Errorf("the raw responses of another recording would be mixed with these: %v", err)
 	}
 }
 
@@ -370,7 +330,7 @@ func TestBadRecordings(t *testing.T) {
 			if _, err := replay.Open(path); regie.CodeOf(err) != regie.CodeReplayMismatch || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
-			if _, err := replay.NewTape(path, nil, ""); c.file != "" && regie.CodeOf(err) != regie.CodeBadRequest {
+			if _, err := replay.NewTape(path, nil); c.file != "" && regie.CodeOf(err) != regie.CodeBadRequest {
 				t.Errorf("it would be written to: %v", err)
 			}
 		})

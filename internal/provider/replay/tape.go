@@ -3,12 +3,9 @@ package replay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -18,7 +15,6 @@ import (
 // Tape writes a recording of any number of providers.
 type Tape struct {
 	mask func(string) string // replaces keys
-	raw  string
 
 	mu        sync.Mutex
 	file      *os.File
@@ -27,12 +23,10 @@ type Tape struct {
 }
 
 // NewTape records into a new or empty file, or continues a recording. The file holds what was asked
-// and said, so only its owner may read it. Keys in secrets are masked, but for short ones. The
-// directory raw, if not empty, gets the bytes of each response, as far as they were read; it gets
-// nothing of a reply that says a key. NewTape returns CodeBadRequest where path or raw hold
-// something else.
-func NewTape(path string, secrets []string, raw string) (*Tape, error) {
-	t := &Tape{mask: provider.MaskKeys(secrets...).Replace, raw: raw, recording: &recording{}}
+// and said, so only its owner may read it. Keys in secrets are masked, but for short ones. NewTape
+// returns CodeBadRequest where path holds something else.
+func NewTape(path string, secrets []string) (*Tape, error) {
+	t := &Tape{mask: provider.MaskKeys(secrets...).Replace, recording: &recording{}}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the recording cannot be read: %v", err)
@@ -41,15 +35,6 @@ func NewTape(path string, secrets []string, raw string) (*Tape, error) {
 		if t.recording, err = parse(data); err != nil {
 			return nil, regie.Errorf(regie.CodeBadRequest, "%s cannot be gone on with, and it would be spoiled: %v",
 				path, err)
-		}
-	}
-	if raw != "" {
-		if err := os.MkdirAll(raw, 0o700); err != nil {
-			return nil, regie.Errorf(regie.CodeBadRequest, "raw responses cannot be kept: %v", err)
-		}
-		if old, err := filepath.Glob(filepath.Join(raw, "call-*")); t.size == 0 && (err != nil || len(old) > 0) {
-			return nil, regie.Errorf(regie.CodeBadRequest,
-				"%s holds the raw responses of another recording: name another directory", raw)
 		}
 	}
 	if t.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
@@ -111,31 +96,14 @@ func (c *recorded) Body() []byte {
 
 // Send implements provider.Conversation. It does not record a cancelled call: that is no answer.
 func (c *recorded) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
-	var tap *provider.Tap
-	if c.tape.raw != "" {
-		tap = &provider.Tap{}
-		ctx = provider.WithTap(ctx, tap)
-	}
-	var text, thinking strings.Builder
-	reply, err := c.Conversation.Send(ctx, func(d provider.Delta) {
-		text.WriteString(d.Text)
-		thinking.WriteString(d.Thinking)
-		if sink != nil {
-			sink(d)
-		}
-	})
+	reply, err := c.Conversation.Send(ctx, sink)
 	done := &call{Provider: c.name, Head: &c.head, Tail: c.tail}
 	if err == nil {
 		done.Reply = withoutIDs(reply)
 	} else if !errors.As(err, &done.Failed) {
 		return nil, err
 	}
-	said, _ := encode(done.Reply)
-	said += text.String() + "\n" + thinking.String()
-	if c.tape.mask(said) != said {
-		tap = nil // the reply says a key, which a stream can hold in pieces: its bytes are not kept
-	}
-	if err := c.tape.write(&c.thread, done, tap); err != nil {
+	if err := c.tape.write(&c.thread, done); err != nil {
 		return nil, &provider.Error{Code: regie.CodeOf(err), Message: err.Error(), Err: err}
 	}
 	return reply, err
@@ -155,7 +123,7 @@ func withoutIDs(reply *provider.Reply) *provider.Reply {
 
 // write writes one call, whole or not at all as far as the system does that. It writes only what
 // the recording does not hold yet: the head, and the turns behind a recorded thread.
-func (t *Tape) write(asked *thread, done *call, tap *provider.Tap) error {
+func (t *Tape) write(asked *thread, done *call) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	done.Number, done.Asked = len(t.recording.calls)+1, asked.turns
@@ -178,14 +146,7 @@ func (t *Tape) write(asked *thread, done *call, tap *provider.Tap) error {
 	if t.size+len(text) > maxRecording {
 		return regie.Errorf(regie.CodeDiskFull, "the recording is full: it can have %d MiB", maxRecording>>20)
 	}
-	if tap != nil && tap.Status != 0 {
-		name := filepath.Join(t.raw, fmt.Sprintf("call-%04d-%d", done.Number, tap.Status))
-		err = os.WriteFile(name, []byte(t.mask(string(tap.Bytes()))), 0o600)
-	}
-	if err == nil {
-		_, err = t.file.WriteString(text)
-	}
-	if err == nil {
+	if _, err = t.file.WriteString(text); err == nil {
 		err = t.file.Sync()
 	}
 	if err != nil {

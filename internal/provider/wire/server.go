@@ -231,10 +231,7 @@ func (s *Server) open(ctx context.Context, path string, body func() *Body, accep
 		}
 		return nil, err
 	}
-	stream.response, stream.tap = response, provider.TapOf(ctx)
-	if stream.tap != nil {
-		stream.tap.Begin(response.StatusCode, response.Header.Get("Content-Type"))
-	}
+	stream.response = response
 	stream.silence = time.AfterFunc(s.cfg.Idle, func() { cancel(errSilent) })
 	if response.StatusCode != http.StatusOK {
 		defer stream.Close()
@@ -282,7 +279,6 @@ type Stream struct {
 	response     *http.Response
 	silence      *time.Timer
 	began        time.Time
-	tap          *provider.Tap // may be nil
 }
 
 // Read implements io.Reader; each read that brings bytes restarts the timer of silence.
@@ -290,9 +286,6 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.response.Body.Read(p)
 	if n > 0 {
 		s.silence.Reset(s.server.cfg.Idle)
-		if s.tap != nil {
-			_, _ = s.tap.Write(p[:n]) // which never fails
-		}
 	}
 	return n, err
 }

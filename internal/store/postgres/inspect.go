@@ -29,18 +29,15 @@ type Inspection struct {
 	Foreign         error // another program uses the schema
 	// Missing are tables that the user may not write; MayMake says that they may make the schema,
 	// which is not there.
-	Missing       []string
-	There         bool
-	User          string
-	MayMake       bool
-	Key           error // what is wrong with the audit key, where the logs need it
-	Rows          bool  // a log was begun
-	LastEvent     time.Time
-	Engines       int   // whose lease is not over
-	Size          int64 // of all tables of the schema, in bytes
-	SyncCommit    string
-	Fsync, Pages  bool // fsync, full_page_writes
-	Skew, SkewMay time.Duration
+	Missing    []string
+	There      bool
+	User       string
+	MayMake    bool
+	Key        error // what is wrong with the audit key, where the logs need it
+	Engines    int   // whose lease is not over
+	Size       int64 // of all tables of the schema, in bytes
+	SyncCommit string
+	Fsync      bool
 	// Limit is how many connections this user may have, Used how many all have now, Pool how many
 	// one engine takes at most.
 	Limit, Used, Pool int
@@ -69,9 +66,6 @@ func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 		in.Took = time.Since(begun)
 	}
 	if err == nil {
-		err = in.clock(ctx, conn)
-	}
-	if err == nil {
 		err = in.tables(ctx, conn, db)
 	}
 	if err == nil && in.Current > 0 && in.Unfit == nil && in.Foreign == nil && len(in.Missing) == 0 {
@@ -85,28 +79,11 @@ func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 func (in *Inspection) server(ctx context.Context, conn *sql.Conn) error {
 	return conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), pg_is_in_recovery(),
 			current_setting('default_transaction_read_only') = 'on', current_setting('synchronous_commit'), current_setting('fsync') = 'on',
-			current_setting('full_page_writes') = 'on', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
+			(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
 			least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
 				(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user), (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))`).
 		Scan(&in.Number, &in.Version, &in.Standby, &in.ReadOnly, &in.SyncCommit, &in.Fsync,
-			&in.Pages, &in.Used, &in.Limit)
-}
-
-// clock compares the server's clock with this machine's; what the answer took on its way is how far
-// that may be wrong.
-func (in *Inspection) clock(ctx context.Context, conn *sql.Conn) error {
-	for range 3 { // the quickest answer says most
-		var there time.Time
-		before := time.Now()
-		if err := conn.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&there); err != nil {
-			return err
-		}
-		took := time.Since(before)
-		if in.SkewMay == 0 || took/2 < in.SkewMay {
-			in.SkewMay, in.Skew = took/2, there.Sub(before.Add(took/2))
-		}
-	}
-	return nil
+			&in.Used, &in.Limit)
 }
 
 // tables looks at the schema, and at what this user may do there.
@@ -137,7 +114,7 @@ func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) er
 	return err
 }
 
-// content looks into the tables: whose key they want, and when something was last written.
+// content looks into the tables: whose key they want, and how many engines hold them.
 func (in *Inspection) content(ctx context.Context, conn *sql.Conn, dir string) error {
 	var recorded string
 	err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = $1", sqlite.RecordedKey).Scan(&recorded)
@@ -147,12 +124,5 @@ func (in *Inspection) content(ctx context.Context, conn *sql.Conn, dir string) e
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	var newest sql.NullInt64
-	err = conn.QueryRowContext(ctx,
-		`SELECT (SELECT max(head_at) FROM chains WHERE head > 0), (SELECT count(*) FROM holders WHERE until > clock_timestamp())`).
-		Scan(&newest, &in.Engines)
-	if newest.Valid {
-		in.Rows, in.LastEvent = true, time.UnixMicro(newest.Int64)
-	}
-	return err
+	return conn.QueryRowContext(ctx, `SELECT count(*) FROM holders WHERE until > clock_timestamp()`).Scan(&in.Engines)
 }
