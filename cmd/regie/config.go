@@ -78,7 +78,7 @@ func projectValues(env *environment) (out []config.Value) {
 	for _, k := range seen.Keys {
 		v := config.Value{
 			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"),
-			Line: k.Line, Use: k.Use, Why: k.Why,
+			Line: k.Line, Use: k.Use,
 		}
 		if k.Use == config.UseTrusted && seen.Trusted() {
 			v.Use = config.UseNarrows

@@ -286,7 +286,4 @@ func printReplay(p *printer, out *dispatch.Replay) {
 	first := out.Steps[max(at, 0)]
 	p.textf("", "the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
 		strconv.Itoa(out.Difference), strconv.FormatInt(first.FirstSeq, 10), strconv.FormatInt(first.LastSeq, 10))
-	if len(out.Unknown) > 0 {
-		p.textf("", "tools that are not known here: %s", strings.Join(out.Unknown, ", "))
-	}
 }

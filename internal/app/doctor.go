@@ -88,7 +88,7 @@ func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
 	info := inspect(ctx, c, name, doctorServers)
 	s := &doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Local: info.Local,
-		HasKey: info.HasKey, Asked: usable(p),
+		Asked: usable(p),
 		Code: info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
 	}
 	for i := range info.Models {

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/store"
 )
 

@@ -38,8 +38,7 @@ type Provider struct {
 	NumCtx int `yaml:"num_ctx,omitempty"`
 	// KeepAlive is how long Ollama keeps a model in memory, as it writes it: 10m, 0, -1.
 	KeepAlive string `yaml:"keep_alive,omitempty"`
-	// ServiceTier is how the vendor serves and prices requests, in its own word, where it has such
-	// tiers.
+	// ServiceTier is how the vendor serves and prices requests, in its own word.
 	ServiceTier string `yaml:"service_tier,omitempty"`
 	// Prices are what its models cost, by name, or AnyModel for all others; they go before the
 	// built-in list (spec 6.3).
@@ -53,7 +52,7 @@ type Provider struct {
 	// away says why the key cannot be read that the keyring is to have.
 	away error
 	// Origin says where each value comes from: a file, a variable, "default".
-	Origin map[string]string `yaml:"-"`
+	Origin map[string]string `yaml:"-" json:"-"`
 }
 
 // The APIs that a server of type openai can be asked in.
@@ -81,49 +80,48 @@ const openAIHost = "api.openai.com"
 
 // vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its
 // server is, how its variable is called, its large, medium and small model, which age faster than
-// programs do and are only what is asked for where nothing names a model, and its tiers of service.
+// programs do and are only what is asked for where nothing names a model.
 // How it deviates on the wire is the codec's, which is told the vendor's name and no more (see
 // Wire).
 type vendor struct {
 	kind, address, key string
 	large, medium      string
 	small              string
-	tiers              string
 }
 
 // vendors are those whose name is enough. The names of models were current in November 2026.
 var vendors = map[string]vendor{
 	"anthropic": {
 		ProviderAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY",
-		"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "auto standard_only",
+		"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5",
 	},
 	"openai": {
 		ProviderOpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY",
-		"gpt-5.5", "gpt-5.4", "gpt-5.4-mini", "auto default flex priority",
+		"gpt-5.5", "gpt-5.4", "gpt-5.4-mini",
 	},
 	"gemini": {
 		ProviderGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY",
-		"gemini-3.1-pro-preview", "gemini-3.5-flash", "gemini-3.1-flash-lite", "",
+		"gemini-3.1-pro-preview", "gemini-3.5-flash", "gemini-3.1-flash-lite",
 	},
 	"groq": {
 		ProviderOpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY",
-		"openai/gpt-oss-120b", "openai/gpt-oss-120b", "openai/gpt-oss-20b", "auto on_demand flex performance",
+		"openai/gpt-oss-120b", "openai/gpt-oss-120b", "openai/gpt-oss-20b",
 	},
 	"deepseek": {
 		ProviderOpenAI, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY",
-		"deepseek-v4-pro", "deepseek-flash", "deepseek-flash", "",
+		"deepseek-v4-pro", "deepseek-flash", "deepseek-flash",
 	},
 	"mistral": {
 		ProviderOpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY",
-		"mistral-large-latest", "mistral-medium-latest", "mistral-small-latest", "",
+		"mistral-large-latest", "mistral-medium-latest", "mistral-small-latest",
 	},
 	"openrouter": {
 		ProviderOpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
-		"anthropic/claude-opus-5.5", "anthropic/claude-sonnet-5.5", "openai/gpt-5.4-mini", "",
+		"anthropic/claude-opus-5.5", "anthropic/claude-sonnet-5.5", "openai/gpt-5.4-mini",
 	},
 	"perplexity": {
 		ProviderOpenAI, "https://api.perplexity.ai", "PERPLEXITY_API_KEY",
-		"sonar-reasoning-pro", "sonar-pro", "sonar", "",
+		"sonar-reasoning-pro", "sonar-pro", "sonar",
 	},
 	"vllm":     {kind: ProviderOpenAI},
 	"lmstudio": {kind: ProviderOpenAI, address: "http://127.0.0.1:1234/v1"},
@@ -255,9 +253,6 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	if err := checkAddress(p.BaseURL, path); err != nil {
 		return err
 	}
-	if err := p.checkTier(path); err != nil {
-		return err
-	}
 	p.written = p.APIKey != "" && p.APIKeyEnv == "" && !inKeyring(p.APIKey)
 	if err := p.unlock(path); err != nil {
 		return err
@@ -303,16 +298,6 @@ func (p *Provider) Keyless() error {
 	return regie.Errorf(regie.CodeProviderAuth,
 		"the provider %s takes its key from the variable %s, which is not set: set it, or take api_key_env out", p.Name,
 		p.APIKeyEnv)
-}
-
-// checkTier holds the tier to those that the vendor has; a server of one's own may have any.
-func (p *Provider) checkTier(path string) error {
-	tiers := strings.Fields(vendors[cmp.Or(p.Wire(), p.Type)].tiers)
-	if p.ServiceTier == "" || slices.Contains(tiers, p.ServiceTier) || p.Wire() == "" && p.Type == ProviderOpenAI {
-		return nil
-	}
-	return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: leave it out, or use one of: %s", p.Name,
-		path, p.ServiceTier, strings.Join(tiers, ", "))
 }
 
 // key finds the key: the variable that the settings name, else the vendor's own, which is only ever

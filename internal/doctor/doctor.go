@@ -57,14 +57,6 @@ type Fix struct {
 	Text    regie.Sentence
 }
 
-// String returns the fix in English.
-func (f Fix) String() string {
-	if f.Command != "" {
-		return f.Command
-	}
-	return f.Text.String()
-}
-
 // Report is all that was found, in the order of the groups.
 type Report []Finding
 
@@ -82,7 +74,6 @@ func (r Report) Count(status Status) (n int) {
 type Server struct {
 	Name, Type, BaseURL string
 	Local               bool // on this machine
-	HasKey              bool
 	Asked               bool // a server that wants a key and has none is not asked
 	Code                regie.Code
 	Error               string         // its own words, English

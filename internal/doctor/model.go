@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +104,3 @@ func short(d time.Duration) string {
 	}
 	return d.Round(100 * time.Millisecond).String()
 }
-
-// isTimeout reports whether an error is that time ran out.
-func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

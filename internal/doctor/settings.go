@@ -66,13 +66,10 @@ func (x *exam) guarded(file, setup string) {
 		}
 		mode := info.Mode().Perm()
 		switch {
-		case path == setup && mode&0o077 != 0 && x.ConfigError == nil: // else the error says so
-			x.fail("secrets", "%s may hold keys and can be read by others",
-				path).about(path).run("chmod 600 " + Quote(path))
 		case mode&0o022 != 0 && path != setup:
 			x.fail("secrets", "%s can be written by others, who could have any command run",
 				path).about(path).run("chmod go-w " + Quote(path))
-		case path == setup:
+		case path == setup && mode&0o077 == 0: // else the error of the settings says so
 			x.fine("secrets", "%s is readable by you alone", path).about(path)
 		}
 	}

@@ -17,11 +17,7 @@ func (x *exam) shared(ctx context.Context) {
 		return
 	}
 	x.fine("server", "PostgreSQL %s at %s answers after %s", in.Version, in.Place, short(in.Took)).about(in.Place)
-	switch {
-	case in.Number < in.Oldest:
-		x.fail("version", "PostgreSQL %s is too old", in.Version).code(regie.CodeConflict).
-			fix("move the database to PostgreSQL %s or newer", strconv.Itoa(in.Oldest/10000))
-	case in.Standby || in.ReadOnly:
+	if in.Standby || in.ReadOnly {
 		x.fail("writable", "%s takes no writes from %s", in.Place, in.User).code(regie.CodeReadOnly).
 			fix("name the primary in the URL, and leave default_transaction_read_only off")
 	}
@@ -66,10 +62,6 @@ func (x *exam) tables(in *postgres.Inspection) {
 	case in.Err != nil:
 		x.cause("schema", in.Err).
 			fix("let the user %s use the schema %s, or name another one with search_path in the URL", in.User, in.Schema)
-	case !in.There && !in.MayMake:
-		x.fail("schema", "the schema %s is not there, and %s may not make it", in.Schema, in.User).
-			code(regie.CodeNoPermission).
-			fix("as an administrator of the database: CREATE SCHEMA %s AUTHORIZATION %s", in.Schema, in.User)
 	case in.Foreign != nil:
 		x.cause("schema", in.Foreign).fix("name an empty schema with search_path in the URL")
 	case in.Unfit != nil:

@@ -89,7 +89,6 @@ func TestShared(t *testing.T) {
 	}{ // what no test does to somebody's server
 		{"fsync off", "fsync", "fsync = off", Failed, "", func(in *postgres.Inspection) { in.Fsync = false }},
 		{"a standby", "writable", "no writes", Failed, regie.CodeReadOnly, func(in *postgres.Inspection) { in.Standby = true }},
-		{"too old", "version", "is too old", Failed, regie.CodeConflict, func(in *postgres.Inspection) { in.Oldest = 990000 }},
 		{"crowded", "connections", "are taken", Failed, "", func(in *postgres.Inspection) { in.Used = in.Limit - 1 }},
 	} {
 		expect(c.name, onPostgres(t, address, data, c.change), c.id, c.status, c.code, c.says)

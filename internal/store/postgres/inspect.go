@@ -19,7 +19,6 @@ type Inspection struct {
 	Took time.Duration // from nothing to a first answer
 
 	Place, Schema, Version string // host/name, the schema's name, the server's version as it says it
-	Number, Oldest         int    // the server's version as server_version_num, and the oldest one that will do
 	Standby, ReadOnly      bool
 
 	// Current is the version of the schema, 0 where it is empty or not there; Newest is what this
@@ -27,12 +26,10 @@ type Inspection struct {
 	Current, Newest int64
 	Unfit           error // the schema is too new or too old for this program
 	Foreign         error // another program uses the schema
-	// Missing are tables that the user may not write; MayMake says that they may make the schema,
-	// which is not there.
+	// Missing are tables that the user may not write.
 	Missing    []string
 	There      bool
 	User       string
-	MayMake    bool
 	Key        error // what is wrong with the audit key, where the logs need it
 	Engines    int   // whose lease is not over
 	Size       int64 // of all tables of the schema, in bytes
@@ -52,10 +49,7 @@ func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 	}
 	c := pools.ConnConfig
 	in.Schema, in.Place, in.User = c.RuntimeParams["search_path"], c.Host+"/"+c.Database, c.User
-	in.Pool, in.Oldest = int(pools.MaxConns)+readerCount+1+queueConns, cfg.MinVersion // one to listen on
-	if in.Oldest == 0 {
-		in.Oldest = MinVersion
-	}
+	in.Pool = int(pools.MaxConns) + readerCount + 1 + queueConns // one to listen on
 	begun := time.Now()
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
@@ -77,20 +71,20 @@ func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 
 // server reads what the server says of itself, and what it leaves to this user.
 func (in *Inspection) server(ctx context.Context, conn *sql.Conn) error {
-	return conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), pg_is_in_recovery(),
+	return conn.QueryRowContext(ctx, `SELECT current_setting('server_version'), pg_is_in_recovery(),
 			current_setting('default_transaction_read_only') = 'on', current_setting('synchronous_commit'), current_setting('fsync') = 'on',
 			(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
 			least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
 				(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user), (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))`).
-		Scan(&in.Number, &in.Version, &in.Standby, &in.ReadOnly, &in.SyncCommit, &in.Fsync,
+		Scan(&in.Version, &in.Standby, &in.ReadOnly, &in.SyncCommit, &in.Fsync,
 			&in.Used, &in.Limit)
 }
 
 // tables looks at the schema, and at what this user may do there.
 func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) error {
-	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1), has_database_privilege(current_database(), 'CREATE'),
+	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1),
 		coalesce((SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'), 0)`,
-		in.Schema).Scan(&in.There, &in.MayMake, &in.Size)
+		in.Schema).Scan(&in.There, &in.Size)
 	if err != nil || !in.There {
 		return err
 	}

@@ -187,13 +187,6 @@ func micros(t time.Time) any {
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-func fromNullMicros(us sql.NullInt64) time.Time {
-	if !us.Valid {
-		return time.Time{}
-	}
-	return fromMicros(us.Int64)
-}
-
 // null turns an empty string into NULL.
 func null[S ~string](s S) any {
 	if s == "" {
