@@ -89,7 +89,7 @@ func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
 	s := &doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Local: info.Local,
 		Asked: usable(p),
-		Code: info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
+		Code:  info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)

@@ -6,9 +6,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -268,11 +266,6 @@ func (p *Provider) complete(env func(string) string, path string) error {
 
 // check holds what is written of a provider to what can be meant.
 func (p *Provider) check() error {
-	_, number := strconv.Atoi(p.KeepAlive)
-	if _, duration := time.ParseDuration(p.KeepAlive); p.KeepAlive != "" && number != nil && duration != nil {
-		return regie.Errorf(regie.CodeBadRequest,
-			"keep_alive is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", p.KeepAlive)
-	}
 	for size, model := range p.Models {
 		if strings.TrimSpace(model) == "" {
 			return regie.Errorf(regie.CodeBadRequest, "models.%s names no model: name one, or leave it out", size)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
 )
 
 // rules are those of Prometheus, as far as they are used here; another key is a mistake.
