@@ -1,12 +1,8 @@
 package main
 
 import (
-	"context"
-	"slices"
-
 	"github.com/spf13/cobra"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/store"
@@ -23,16 +19,7 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 				func(conn *app.Conn, root string) (store.Inbox, error) {
 					return conn.Inbox(cmd.Context(), store.InboxFilter{Root: root, Brief: !asJSON})
 				})
-			err = printResult(env, asJSON, inbox, err, func(p *chat.Page) { p.Everywhere = all; p.Inbox(inbox) })
-			if err != nil {
-				return err
-			}
-			runs, err := findStuckRuns(cmd.Context(), env, all)
-			for i := range runs {
-				env.notef("! the run %s waits for other settings of its provider. Bring them back and run: regie run --resume %s",
-					chat.Short(runs[i].Round.ID), chat.Short(runs[i].Round.ID))
-			}
-			return err
+			return printResult(env, asJSON, inbox, err, func(p *chat.Page) { p.Everywhere = all; p.Inbox(inbox) })
 		},
 	}
 	show := &cobra.Command{
@@ -50,15 +37,4 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 	list.PersistentFlags().BoolVar(&asJSON, "json", false, env.T("print JSON"))
 	list.AddCommand(show)
 	return list
-}
-
-// findStuckRuns returns those of the 200 newest runs of this workspace, or of all, that wait for
-// settings of a provider which have changed.
-func findStuckRuns(ctx context.Context, env *environment, all bool) ([]store.RoundSummary, error) {
-	runs, err := readWorkspace(ctx, env, all, nil, func(conn *app.Conn, root string) ([]store.RoundSummary, error) {
-		return conn.List(ctx, store.RoundFilter{Root: root, Limit: 200})
-	})
-	return slices.DeleteFunc(runs, func(r store.RoundSummary) bool {
-		return r.Round.State != regie.RoundWaiting || r.Session.State != regie.SessionWaitingProvider
-	}), err
 }

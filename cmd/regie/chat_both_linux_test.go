@@ -81,34 +81,6 @@ func TestChatTwoPeople(t *testing.T) {
 	s.holds("c.txt", "three\n")
 }
 
-// TestChatClose closes a chat: not while it waits for an answer, and a message opens it again.
-func TestChatClose(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, reply("One file.", wanted{"a", "a.txt", "one\n"}), reply("One."), reply("Two."))
-	c := s.regie("chat")
-	c.expect("> ")
-	c.enter("/close")
-	c.expect("nothing runs in this chat")
-	c.enter("write")
-	c.expect("[l] later")
-	c.enter("l")
-	c.expect("it stays in the inbox")
-	c.enter("/close")
-	c.expect("a round of this session is open")
-	c.enter("/approvals")
-	c.expect("[l] later")
-	c.enter("y")
-	c.expect("One.")
-	c.expect("> ")
-	c.enter("/close")
-	c.expect("closed; a message opens it again")
-	c.enter("are you there?")
-	c.expect("Two.")
-	c.expect("> ")
-	c.press("\x04")
-	c.ends(0)
-}
-
 // TestChatSecondThoughts: a call that cannot run as it was edited does not run as it was proposed
 // by the next yes, and what is asked once more takes a no.
 func TestChatSecondThoughts(t *testing.T) {

@@ -397,51 +397,6 @@ func TestChatCommand(t *testing.T) {
 	shown.ends(0)
 }
 
-// TestChatAnsweredElsewhere answers from another process what a chat asks: the chat notices and
-// goes on.
-func TestChatAnsweredElsewhere(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
-	c := s.regie("chat")
-	c.expect("> ")
-	c.enter("write a file")
-	c.expect("[l] later")
-	other := s.regie("approve", "last")
-	other.expect("stored; the regie that is running goes on with it")
-	other.ends(0)
-	c.expect("✓ files.write_file")
-	c.expect("Written.")
-	c.expect("> ")
-	c.press("\x04")
-	c.ends(0)
-	s.holds("a.txt", "one\n")
-}
-
-// TestChatSteers withdraws what is asked about by writing something else, after saying so.
-func TestChatSteers(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("As you like."))
-	c := s.regie("chat")
-	c.expect("> ")
-	c.enter("write a file")
-	c.expect("[l] later")
-	c.enter("l")
-	c.expect("it stays in the inbox")
-	c.expect("> ")
-	c.enter("do not, say hello")
-	c.expect("[y] send and withdraw")
-	c.enter("y")
-	c.expect("what was asked is withdrawn")
-	c.expect("As you like.")
-	c.expect("> ")
-	c.press("\x04")
-	c.ends(0)
-	s.holds("a.txt", "")
-	if !strings.Contains(s.read(), "do not, say hello") {
-		t.Errorf("the model read %s", s.read())
-	}
-}
-
 // TestRunAsks asks at the terminal in place of waiting.
 func TestRunAsks(t *testing.T) {
 	t.Parallel()

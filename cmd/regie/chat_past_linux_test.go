@@ -82,37 +82,6 @@ func TestChatPast(t *testing.T) {
 	p.leaves()
 }
 
-// TestChatFrenchErrors has a model's server refuse: what Regie says of it is French, what the
-// server says is quoted as it is, live and later.
-func TestChatFrenchErrors(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]string{
-		http.StatusUnauthorized:    "le serveur du modèle a répondu 401 : vérifiez la clé d'API : No such key.",
-		http.StatusPaymentRequired: "le serveur du modèle a répondu 402 : le compte n'a plus de crédit : No such key.",
-		http.StatusNotFound:        "le serveur du modèle a répondu 404 : est-ce le nom du modèle, ou l'adresse ? regie models montre les deux : No such key.",
-	} {
-		t.Run(http.StatusText(status), func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(status)
-				_, _ = w.Write([]byte(`{"error": {"message": "No such key."}}`))
-			})
-			s.env = append(s.env, "REGIE_LANG=fr")
-			for _, args := range [][]string{{"chat"}, {"chat", "-c"}} {
-				c := s.regie(args...)
-				if len(args) == 1 {
-					c.expect("> ")
-					c.enter("bonjour")
-				}
-				c.expect("l'exécution a pris fin : " + want)
-				c.expect("> ")
-				c.enter("/exit")
-				c.ends(0)
-			}
-		})
-	}
-}
-
 // TestChatPlainWords types in plain lines what was in the drawn chat alone: whoever reads with a
 // screen reader has all of it.
 func TestChatPlainWords(t *testing.T) {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,7 @@ func newConfigCommand(env *environment) *cobra.Command {
 	addModelFlags(env, show)
 	validate := &cobra.Command{
 		Use: "validate [FILE]...", Short: env.T("Whether the files of settings fit, with the line of what does not"),
-		Long:              env.T("Look at the files of settings that count here, or at those that are named, without using them. A file in a .regie directory is held to what a workspace's file may say.\n\nExit codes: 0 all fit, 1 one does not."),
+		Long:              env.T("Look at the files of settings that count here, or at those that are named, without using them.\n\nExit codes: 0 all fit, 1 one does not."),
 		PersistentPreRunE: skipConfig,
 		RunE:              func(_ *cobra.Command, args []string) error { return validateConfig(env, args) },
 	}
@@ -76,7 +78,7 @@ func projectValues(env *environment) (out []config.Value) {
 	for _, k := range seen.Keys {
 		v := config.Value{
 			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"),
-			Line: k.Line, Use: k.Use, Why: k.Why,
+			Line: k.Line, Use: k.Use,
 		}
 		if k.Use == config.UseTrusted && seen.Trusted() {
 			v.Use = config.UseNarrows
@@ -106,30 +108,29 @@ func describeOrigin(env *environment, v *config.Value) string {
 	return word
 }
 
-// validateConfig checks files of settings, and whether those that count here fit together.
-func validateConfig(env *environment, args []string) error {
+// validateConfig checks the named files of settings, or those that count here and what they say
+// together.
+func validateConfig(env *environment, files []string) error {
 	p := env.printer()
-	broken := false
-	report := func(path string, err error) {
-		if err == nil {
-			p.line("✓ %s", plain.Line(path))
-			return
-		}
-		p.line("✗ %s", plain.Line(env.text.Error(err)))
-		broken = true
-	}
-	found := checkFiles(env, args)
-	for i := range found {
-		report(found[i].Path, found[i].Err)
-	}
-	if len(args) == 0 && !broken {
+	var together error
+	if len(files) == 0 {
 		settings, err := config.Load(os.Getenv, env.flags)
-		if err == nil {
-			err = app.CheckServers(settings)
+		if together = err; err == nil {
+			together = app.CheckServers(settings)
 		}
-		if err != nil {
-			return err
+		files = countedFiles(env, &settings)
+	}
+	broken := false
+	for _, file := range files {
+		if err := config.CheckFile(file); err != nil {
+			broken = true
+			p.line("✗ %s", plain.Line(env.text.Error(err)))
+		} else {
+			p.line("✓ %s", plain.Line(file))
 		}
+	}
+	if together != nil && !broken {
+		return together
 	}
 	if broken {
 		return exit{exitError}
@@ -137,35 +138,18 @@ func validateConfig(env *environment, args []string) error {
 	return p.err
 }
 
-// checkFiles checks the named files, or those that count here.
-func checkFiles(env *environment, args []string) (found []config.Checked) {
-	for _, name := range args {
-		if filepath.Base(filepath.Dir(name)) == ".regie" {
-			found = append(found, checkProject(name))
-		} else {
-			found = append(found, config.CheckFile(name))
-		}
+// countedFiles are the files of settings that count here and are there.
+func countedFiles(env *environment, settings *config.Config) []string {
+	file, setup := config.Paths(os.Getenv, env.flags.Config)
+	found := []string{setup, file}
+	if !settings.Apart {
+		found = append(found, cmp.Or(env.flags.System, config.SystemFile))
 	}
-	if len(args) > 0 {
-		return found
-	}
-	found = config.Check(os.Getenv, env.flags)
 	if root, err := env.localWorkspace(true); err == nil {
-		name := filepath.Join(root, ".regie", "regie.yaml")
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-			found = append(found, checkProject(name))
-		}
+		found = append(found, filepath.Join(root, ".regie", "regie.yaml"))
 	}
-	return found
-}
-
-// checkProject looks at a workspace's file.
-func checkProject(name string) config.Checked {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		err = regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", name, err)
-	} else {
-		_, err = config.ParseProject(name, data)
-	}
-	return config.Checked{Path: name, Err: err}
+	return slices.DeleteFunc(found, func(name string) bool {
+		_, err := os.Stat(name)
+		return name != file && err != nil || name == ""
+	})
 }

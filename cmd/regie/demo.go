@@ -29,12 +29,9 @@ var demoFiles embed.FS
 // demoTimeout bounds a demo without a person.
 const demoTimeout = time.Minute
 
-// errLeft says that the person left.
-var errLeft = errors.New("left")
-
 // newDemoCommand shows the whole job on a scratch copy.
 func newDemoCommand(env *environment) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
 		Short: env.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
 		Long:  env.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
@@ -49,18 +46,15 @@ func newDemoCommand(env *environment) *cobra.Command {
 				defer cancel()
 			}
 			err := d.run(ctx)
-			switch {
-			case ctx.Err() != nil && regie.CodeOf(context.Cause(ctx)) == regie.CodeTimeout:
-				return context.Cause(ctx)
-			case ctx.Err() != nil:
+			if cause := context.Cause(ctx); regie.CodeOf(cause) == regie.CodeTimeout {
+				return cause
+			}
+			if ctx.Err() != nil {
 				return exit{exitInterrupted}
-			case errors.Is(err, errLeft):
-				return nil
 			}
 			return err
 		},
 	}
-	return cmd
 }
 
 // demonstration is one scratch copy with its data directory.
@@ -104,10 +98,8 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		if i > 0 {
 			d.say("")
 		}
-		err := d.announce(ctx, step.title)
-		if err == nil {
-			err = step.run(ctx)
-		}
+		d.say("# " + step.title)
+		err := step.run(ctx)
 		if err == nil {
 			err = context.Cause(ctx)
 		}
@@ -116,33 +108,6 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-// announce prints the title of a step. A person goes on after reading it, or leaves.
-func (d *demonstration) announce(ctx context.Context, title string) error {
-	d.say("# " + title)
-	if !d.person {
-		return nil
-	}
-	fmt.Fprint(d.stderr, d.T("  [Enter goes on, q leaves] "))
-	answer := make(chan string, 1)
-	go func() { // it is left behind when ctx ends: the process ends
-		line, err := bufio.NewReader(d.stdin).ReadString('\n') // a terminal gives one line at a time
-		if err != nil {
-			line = "q"
-		}
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case line := <-answer:
-		if strings.HasPrefix(line, "q") {
-			return errLeft
-		}
-		return nil
-	case <-ctx.Done():
-		fmt.Fprintln(d.stderr)
-		return errLeft
-	}
 }
 
 // child returns this program in the scratch copy, without the person's settings and data.
@@ -186,7 +151,7 @@ func (d *demonstration) command(ctx context.Context, asks bool, args ...string) 
 		if code := ended.ExitCode(); code != exitInterrupted {
 			return code, nil
 		}
-		return exitInterrupted, errLeft
+		return 0, exit{exitInterrupted}
 	}
 	return 0, err
 }

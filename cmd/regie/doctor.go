@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Annotations: map[string]string{localOnly: "yes"},
 		Args: arguments(0, 0), Short: env.T("What is right and wrong on this machine, and what to do about it"),
-		Long: env.T("Look at the configuration, the model, the data directory, its disk and database, the clock, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the configured servers and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
+		Long: env.T("Look at the configuration, the model, the data directory, its disk and database, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the chosen server and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			failed = loadConfig(env, cmd)
 			if env.flags.Server != "" {
@@ -44,8 +43,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 func examinedSubject(env *environment, failed error) doctor.Subject {
 	dir, _ := os.Getwd() // empty where it cannot be read
 	return doctor.Subject{
-		Config: env.config, ConfigError: failed, ConfigFlag: env.flags.Config, Env: os.Getenv,
-		Environ: os.Environ(), Dir: dir, Now: time.Now, Attended: attended(env.stdin, env.stderr),
+		Config: env.config, ConfigError: failed, ConfigFlag: env.flags.Config, Env: os.Getenv, Dir: dir,
 	}
 }
 
@@ -99,9 +97,9 @@ func printDiagnosis(env *environment, p *printer, out diagnosis) {
 	marks := map[doctor.Status]string{doctor.Fine: "✓", doctor.Warning: "!", doctor.Failed: "✗"}
 	titles := map[string]string{
 		doctor.Settings: env.T("Configuration"), doctor.Model: env.T("Model"), doctor.Data: env.T("Data directory"),
-		doctor.Disk: env.T("Disk"), doctor.Clock: env.T("Clock"), doctor.Database: env.T("Database"),
+		doctor.Disk: env.T("Disk"), doctor.Database: env.T("Database"),
 		doctor.Engine: env.T("Engine"), doctor.Workspace: env.T("Workspace"),
-		doctor.Sandbox: env.T("Confining commands"), doctor.Terminal: env.T("Terminal"),
+		doctor.Sandbox: env.T("Confining commands"),
 	}
 	group := ""
 	for _, one := range out.Checks {

@@ -113,7 +113,6 @@ func newRootCommand(env *environment) *cobra.Command {
 	)
 	root.RunE = chat.RunE // regie alone is regie chat, with its flags
 	root.Flags().AddFlagSet(chat.Flags())
-	addCompletions(env, root)
 	translateHelp(env, root)
 	return root
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
 type promptFlags struct {
-	call, exchange            string
+	exchange                  string
 	asJSON, bytes, everywhere bool
 }
 
@@ -29,22 +28,20 @@ func newPromptCommand(env *environment) *cobra.Command {
 	show := &cobra.Command{
 		Use: "show [SESSION|last]", Args: arguments(0, 1),
 		Short: env.T("What would be sent for a session now, or what was sent in a stored model call"),
-		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --call or --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
+		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (f.call+f.exchange != "") {
-				return regie.Errorf(codeUsage, "name a session, or a model call with --call or --exchange")
+			if (len(args) == 1) == (f.exchange != "") {
+				return regie.Errorf(codeUsage, "name a session, or a model call with --exchange")
 			}
 			return showPrompt(cmd.Context(), env, f, args)
 		},
 	}
 	flags := show.Flags()
-	flags.StringVar(&f.call, "call", "", env.T("the model call that proposed this tool call, by its id"))
 	flags.StringVar(&f.exchange, "exchange", "",
 		env.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER"))
 	flags.BoolVar(&f.bytes, "bytes", false, env.T("print the request, byte for byte"))
 	addViewFlags(env, show, &f.everywhere, &f.asJSON)
 	show.MarkFlagsMutuallyExclusive("bytes", "json")
-	show.MarkFlagsMutuallyExclusive("call", "exchange")
 	addModelFlags(env, show)
 	root.AddCommand(show)
 	return root
@@ -60,7 +57,7 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	}
 	env.config.Record = "" // no model is asked, so nothing is recorded
 	p, err := readStore(ctx, env, func(conn *app.Conn) (dispatch.Prompt, error) {
-		if err := findPrompt(ctx, conn, &in, run, f.call, args); err != nil {
+		if err := findPrompt(ctx, conn, &in, run, args); err != nil {
 			return dispatch.Prompt{}, err
 		}
 		return conn.Prompt(ctx, in)
@@ -113,22 +110,16 @@ func (f *promptFlags) parseExchange() (in dispatch.PromptRequest, run string, er
 	return in, run, nil
 }
 
-// findPrompt completes a request with the named run, call or session.
-func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest, run, call string,
+// findPrompt completes a request with the named run or session.
+func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest, run string,
 	args []string,
 ) (err error) {
-	switch {
-	case call != "":
-		if in.CallID, err = regie.ParseID(call); err != nil {
-			in.CallPart, err = chat.PartOfID(call)
-		}
-	case run != "":
+	if run != "" {
 		in.RoundID, err = runID(ctx, conn.Client, in.Root, run)
-	default:
-		var found store.SessionSummary
-		found, err = chat.FindSession(ctx, conn.Client, in.Root, args[0])
-		in.SessionID = found.ID
+		return err
 	}
+	found, err := chat.FindSession(ctx, conn.Client, in.Root, args[0])
+	in.SessionID = found.ID
 	return err
 }
 

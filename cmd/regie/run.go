@@ -30,7 +30,7 @@ type runFlags struct {
 	repin                              bool // the resumed run goes on with the chosen provider
 	limits                             regie.Limits
 	asked                              dispatch.RunRequest // how the model is asked
-	timeout, timeLimit                 time.Duration
+	timeout                            time.Duration
 	deadline                           time.Time // of --timeout
 	asks                               bool      // the person at the terminal decides approvals
 }
@@ -68,16 +68,12 @@ func newRunCommand(env *environment) *cobra.Command {
 		env.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
 	addHereFlag(env, cmd, &f.here)
 	flags.IntVar(&f.limits.Total, "max-replies", 0, env.T("lower the limit of the model's replies in this run"))
-	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0,
-		env.T("end the run when its replies have used this many tokens (exit code 6)"))
-	flags.DurationVar(&f.timeLimit, "time-limit", 0,
-		env.T("end the run after it has worked this long, such as 10m (exit code 6)"))
 	flags.BoolVar(&f.unattended, "unattended", false,
 		env.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
 	addLoopFlags(env, cmd, &f.asked)
 	for _, flag := range []string{
 		"allow", "on-approval", "max-replies", "agent", "here", "wait-network", "session",
-		"max-tokens", "time-limit", "unattended", "dialect", "no-cache",
+		"unattended", "dialect", "no-cache",
 	} {
 		cmd.MarkFlagsMutuallyExclusive("resume", flag) // a run goes on as it is
 	}
@@ -113,15 +109,13 @@ func addAgentFlag(env *environment, cmd *cobra.Command, agent *string) {
 // validate refuses flags that would be ignored.
 func (f *runFlags) validate(args []string, changed func(flag string) bool) error {
 	for flag, fits := range map[string]bool{
-		"max-replies": f.limits.Total > 0, "max-tokens": f.limits.Tokens > 0,
-		"time-limit": f.timeLimit >= time.Second, "timeout": f.timeout > 0,
+		"max-replies": f.limits.Total > 0, "timeout": f.timeout > 0,
 		"session": f.session != "", "resume": f.resume != "" && len(args) == 0,
 	} {
 		if changed(flag) && !fits {
 			return regie.Errorf(codeUsage, "the value of --%s cannot be meant, or not with a job (see --help)", flag)
 		}
 	}
-	f.limits.Seconds = int64(f.timeLimit / time.Second)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +16,7 @@ import (
 )
 
 const (
-	maxHits = 100
-	// embedTime bounds the wait for new chunks to be embedded. Later ones are found by their words.
-	embedTime  = 30 * time.Second
+	maxHits    = 100
 	linesOfHit = 4
 )
 
@@ -60,8 +57,7 @@ func newSearchCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// searchFiles searches a workspace through its engine, after bringing the index up to date where
-// that is on this machine.
+// searchFiles searches a workspace through its engine, which brings the index up to date before.
 func searchFiles(ctx context.Context, env *environment, f *searchFlags, query, under string) error {
 	at, err := env.directory()
 	if err != nil {
@@ -84,11 +80,6 @@ func searchFiles(ctx context.Context, env *environment, f *searchFlags, query, u
 		if under != "" && !filepath.IsAbs(under) {
 			asked.Under = filepath.Join(at, under)
 		}
-		if asked.Mode == dispatch.SearchSemantic && strings.TrimSpace(query) != "" {
-			if err := updateForSearch(ctx, env, f.here); err != nil {
-				return err
-			}
-		}
 	}
 	var root string
 	found, err := writeStore(ctx, env, func(conn *app.Conn) (dispatch.Found, error) {
@@ -107,29 +98,6 @@ func searchFiles(ctx context.Context, env *environment, f *searchFlags, query, u
 		return exit{exitError}
 	}
 	return err
-}
-
-// updateForSearch brings the index of a workspace up to date, and embeds what is new unless that is
-// much and costs something.
-func updateForSearch(ctx context.Context, env *environment, here bool) error {
-	root, err := env.localWorkspace(here)
-	if err != nil {
-		return err
-	}
-	x, err := app.OpenIndex(ctx, env.config, root)
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	show, done := newProgress(env)
-	defer done()
-	if _, err := x.Update(ctx, show); err != nil {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(ctx, embedTime)
-	defer cancel()
-	x.EmbedNew(bounded, show)
-	return nil
 }
 
 // printFound prints what was found, each with a place that terminals and editors open: a path from

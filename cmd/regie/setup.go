@@ -29,15 +29,6 @@ func newSetupCommand(env *environment) *cobra.Command {
 		Use: "setup", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
 		Short: env.T("Choose a model: a key, a server, or the demo"),
 		Long:  env.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
-		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			switch aside, err := config.SetAside(os.Getenv); {
-			case err != nil:
-				return err
-			case aside != "":
-				env.tell("! " + env.T("what regie setup had stored does not fit, and lies in %s now", aside))
-			}
-			return cmd.Root().PersistentPreRunE(cmd, args)
-		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case env.flags.Provider != "" || env.flags.BaseURL != "":
@@ -64,7 +55,7 @@ func setupByFlags(ctx context.Context, env *environment, keyStdin, keyring bool)
 	p, ok := env.config.Named(env.config.Provider)
 	if !ok || p.Type == "" {
 		return regie.Errorf(codeUsage, "the provider %s cannot be set up: use %s", env.config.Provider,
-			strings.Join(append(config.TypeNames(false), config.ProviderDemo), ", "))
+			strings.Join(append(config.TypeNames(), config.ProviderDemo), ", "))
 	}
 	if keyStdin {
 		key, err := readLine(bufio.NewReader(env.stdin))

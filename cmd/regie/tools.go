@@ -51,24 +51,15 @@ func newToolsCommand(env *environment) *cobra.Command {
 	return tools
 }
 
-// listTools asks what agents can call; before the first run these are the built-in tools.
+// listTools asks what agents can call; before the first run these are the built-in tools. Those of
+// MCP servers are listed while an engine runs that has started them.
 func listTools(ctx context.Context, env *environment) ([]regie.ToolDefinition, error) {
 	builtIn, err := app.HouseTools(env.config)
 	if err != nil {
 		return nil, err
 	}
-	servers := env.config.File.MCPNames()
-	found, err := readStoreOr(ctx, env, builtIn, func(conn *app.Conn) ([]regie.ToolDefinition, error) {
-		if !conn.IsEngine() {
-			servers = nil
-		}
-		return conn.Tools(ctx)
-	})
-	if len(servers) > 0 && err == nil {
-		env.notef("tools of MCP servers are listed while an engine runs that has started them: %s",
-			plain.Line(strings.Join(servers, ", ")))
-	}
-	return found, err
+	return readStoreOr(ctx, env, builtIn,
+		func(conn *app.Conn) ([]regie.ToolDefinition, error) { return conn.Tools(ctx) })
 }
 
 // showTool prints a tool with its whole description, which is the model's and English, and its

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,9 +99,6 @@ func showProject(env *environment, p *printer, seen *app.Project) {
 	}
 	for i := range seen.Notices {
 		p.line("%s", noticeLine(env, &seen.Notices[i]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(seen.Odd)) {
-		p.textf("\n", "Not read: %s (%s)", plain.Line(name), string(seen.Odd[name]))
 	}
 	showFiles(p, seen)
 }

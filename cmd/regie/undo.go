@@ -14,7 +14,6 @@ import (
 )
 
 type undoFlags struct {
-	session               string
 	chat, force, yes, dry bool
 	json                  bool
 }
@@ -31,9 +30,6 @@ func newUndoCommand(env *environment) *cobra.Command {
 			if len(args) == 0 {
 				return undoRun(cmd.Context(), env, in, f)
 			}
-			if f.session != "" {
-				return regie.Errorf(codeUsage, "--session and an ID exclude each other")
-			}
 			if err := chat.UndoNamed(&in, args[0]); err != nil {
 				return err
 			}
@@ -41,7 +37,6 @@ func newUndoCommand(env *environment) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", env.T("the newest run of this session: its id, or the end of it, or last"))
 	flags.BoolVar(&f.chat, "chat", false, env.T("also take what was said in that run out of the conversation"))
 	flags.BoolVar(&f.force, "force", false,
 		env.T("put files back that were changed since; what they hold now is kept"))
@@ -58,13 +53,6 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 	none := regie.UndoPlan{}
 	plan, err := readWorkspace(ctx, env, false, none, func(conn *app.Conn, root string) (regie.UndoPlan, error) {
 		in.Root = root
-		if f.session != "" {
-			found, err := chat.FindSession(ctx, conn.Client, in.Root, f.session)
-			if err != nil {
-				return none, err
-			}
-			in.SessionID = found.ID
-		}
 		return conn.PlanUndo(ctx, in)
 	})
 	if err == nil && plan.RoundID.IsZero() {

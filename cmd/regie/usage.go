@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,10 +70,15 @@ func translateHelp(env *environment, root *cobra.Command) {
 		env.T("More on a command: %s", "{{.CommandPath}} [command] --help"),
 	).Replace(root.UsageTemplate()))
 	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	takesFiles := []string{"trust", "validate", "man"}
 	visitCommands(root, func(cmd *cobra.Command) {
 		// cobra shows the help of a group whatever follows its name
 		if cmd != root && cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.Args, cmd.RunE = arguments(0, 0), func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+		if cmd.Args != nil && cmd.ValidArgsFunction == nil && !slices.Contains(takesFiles, cmd.Name()) {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		cmd.Flags().BoolP("help", "h", false, env.T("this help"))
 		switch cmd.Name() {
@@ -81,7 +87,7 @@ func translateHelp(env *environment, root *cobra.Command) {
 			cmd.PersistentPreRunE = skipConfig
 		case "completion":
 			cmd.Short, cmd.Long = env.T("What shells complete commands with"),
-				env.T("Print what a shell completes commands with: commands, flags, and the ids of sessions, runs and approvals. It reads what is stored, asks no server and starts nothing.\n\nbash: source <(regie completion bash). zsh: regie completion zsh > ~/.zfunc/_regie, where fpath has that directory. fish: regie completion fish > ~/.config/fish/completions/regie.fish. PowerShell: regie completion powershell | Out-String | Invoke-Expression.")
+				env.T("Print what a shell completes commands with: commands and flags.\n\nbash: source <(regie completion bash). zsh: regie completion zsh > ~/.zfunc/_regie, where fpath has that directory. fish: regie completion fish > ~/.config/fish/completions/regie.fish. PowerShell: regie completion powershell | Out-String | Invoke-Expression.")
 		}
 	})
 	root.Flags().BoolP("version", "v", false, env.T("the version of this program"))

@@ -34,7 +34,7 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 	if s.ConfigError == nil {
 		Settle(ctx, &s.Config, s.Env)
 	}
-	s.Servers = func(ctx context.Context) []doctor.Server { return examined(ctx, &s.Config) }
+	s.Server = func(ctx context.Context) *doctor.Server { return examineServer(ctx, &s.Config) }
 	s.Engine = func(ctx context.Context) doctor.EngineState { return engineState(ctx, s.Config) }
 	s.Shared = func(ctx context.Context) postgres.Inspection {
 		return postgres.Inspect(ctx, postgres.Config{URL: s.Config.Database, Dir: s.Config.DataDir})
@@ -76,28 +76,18 @@ func examinedProject(c config.Config, root string) doctor.Project {
 	return out
 }
 
-// examined asks the chosen server and those that the files name. A key that merely lies in the
-// environment is a reason to ask nobody.
-func examined(ctx context.Context, c *config.Config) []doctor.Server {
-	var names []string
-	for _, name := range c.ProviderNames() {
-		if _, written := c.File.Providers[name]; written || name == c.Provider {
-			names = append(names, name)
-		}
+// examineServer asks the chosen server; it returns nil where there is none.
+func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
+	name := c.Provider
+	p, _ := c.Named(name)
+	if p.Type == "" {
+		return nil
 	}
-	var out []doctor.Server
-	for _, info := range inspectAll(ctx, c, names, doctorServers) {
-		out = append(out, doctorServer(c, &info))
-	}
-	return out
-}
-
-func doctorServer(c *config.Config, info *ProviderInfo) doctor.Server {
-	p, _ := c.Named(info.Name)
-	s := doctor.Server{
-		Name: info.Name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
-		HasKey: info.HasKey, Asked: usable(p),
-		Code: info.Code, Error: info.Error, Said: info.Said, Took: info.took,
+	info := inspectAll(ctx, c, []string{name}, doctorServers)[0]
+	s := &doctor.Server{
+		Name: name, Type: p.Type, BaseURL: info.BaseURL, Local: info.Local,
+		Asked: usable(p),
+		Code:  info.Code, Error: info.Error, Said: info.Said, Took: info.took,
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)
@@ -128,7 +118,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	defer cancel()
 	start := time.Now()
 	state.Err = client.Alive(ctx)
-	state.Took, state.OtherRules = time.Since(start), otherRules(&c)
+	state.Took = time.Since(start)
 	return state
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
@@ -26,7 +25,7 @@ func TestDoctorBesideAnEngine(t *testing.T) {
 	settings.Provider, settings.Model = config.ProviderDemo, "demo" // the scripted model has no list to be asked for
 	examine := func(status doctor.Status) *doctor.Finding {
 		t.Helper()
-		report := app.Examine(t.Context(), doctor.Subject{Config: settings, Env: func(string) string { return "" }, Dir: b.root, Now: time.Now})
+		report := app.Examine(t.Context(), doctor.Subject{Config: settings, Env: func(string) string { return "" }, Dir: b.root})
 		for i := range report {
 			if report[i].ID == "engine.running" && report[i].Status == status {
 				return &report[i]
@@ -63,7 +62,7 @@ func TestDoctorBesideAnEngine(t *testing.T) {
 	}
 }
 
-// TestDoctorAsks: the chosen server and those of the files are asked, and nobody else.
+// TestDoctorAsks: the chosen server is asked, and nobody else.
 func TestDoctorAsks(t *testing.T) {
 	t.Parallel()
 	asked := map[string]int{}
@@ -87,15 +86,15 @@ func TestDoctorAsks(t *testing.T) {
 		c.Providers[name] = config.Provider{Name: name, Type: "openai", BaseURL: server(name), APIKey: "sk"}
 	}
 	c.BaseURL = c.Providers["lab"].BaseURL
-	report := app.Examine(t.Context(), doctor.Subject{Config: c, Env: func(string) string { return "" }, Dir: t.TempDir(), Now: time.Now})
-	if len(asked) != 2 || asked["lab GET /v1/models"] != 1 || asked["written GET /v1/models"] != 1 {
+	report := app.Examine(t.Context(), doctor.Subject{Config: c, Env: func(string) string { return "" }, Dir: t.TempDir()})
+	if len(asked) != 1 || asked["lab GET /v1/models"] != 1 {
 		t.Errorf("asked: %v", asked)
 	}
 	said := map[string]doctor.Status{}
 	for i := range report {
 		said[report[i].ID] = report[i].Status
 	}
-	if said["model.answers"] != doctor.Fine || said["model.other"] != doctor.Fine || said["model.tools"] != doctor.Fine {
+	if said["model.answers"] != doctor.Fine || said["model.tools"] != doctor.Fine {
 		t.Errorf("said: %v", said)
 	}
 }

@@ -171,17 +171,16 @@ func (s *indexes) embed(x *Index, busy *atomic.Bool) {
 		return
 	}
 	s.embedding.Go(func() {
-		x.EmbedNew(s.ended, nil)
+		x.embedNew(s.ended)
 		busy.Store(false)
 	})
 }
 
-// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much
-// and costs something. It ends with the context. What is in its way the next search says. progress
-// may be nil.
-func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
+// embedNew embeds what is new in the index, unless it is much and costs something. It ends with the
+// context. What is in its way the next search says.
+func (x *Index) embedNew(ctx context.Context) {
 	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
-		_, _ = x.Embed(ctx, progress)
+		_, _ = x.Embed(ctx, nil)
 	}
 }
 

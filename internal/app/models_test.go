@@ -77,7 +77,7 @@ func TestWhyNoModels(t *testing.T) {
 func TestTypesHaveCodecs(t *testing.T) {
 	t.Parallel()
 	made := app.Makers()
-	for _, name := range config.TypeNames(false) {
+	for _, name := range config.TypeNames() {
 		if !made[name] {
 			t.Errorf("nobody makes %s", name)
 		}

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -142,13 +140,5 @@ func TestNamedSettingsOfAClient(t *testing.T) {
 			t.Errorf("%s: who only looks is refused: %v", row.name, err)
 		}
 		fatal(t, reader.Close())
-		report := app.Examine(t.Context(), doctor.Subject{Config: b.settings, Env: func(string) string { return "" }, Dir: b.root, Now: time.Now})
-		said := false
-		for i := range report {
-			said = said || report[i].ID == "engine.settings" && report[i].Status == doctor.Warning
-		}
-		if said != row.refused {
-			t.Errorf("%s: the doctor says so: %v", row.name, said)
-		}
 	}
 }

@@ -73,7 +73,7 @@ func (s *providerSets) add(in config.ClientProvider) (added bool, err error) {
 		return false, err
 	}
 	pin := settings.Fingerprint()
-	if _, found := s.find(in.Name, pin); found {
+	if _, found := s.find(in.Provider.Name, pin); found {
 		return false, nil
 	}
 	s.mu.Lock()

@@ -93,7 +93,7 @@ func keyRules() map[string]keyRule {
 		"hooks[].command":                   {required: true},
 		"hooks[].timeout":                   {least: "100ms", most: "10m", fallback: "30s"},
 		"hooks[].on_failure":                words(FailureForbid, FailureAsk, FailureAllow),
-		"providers.*.type":                  {words: TypeNames(false)},
+		"providers.*.type":                  {words: providerTypes},
 		"providers.*.vendor":                {words: Vendors("")},
 		"providers.*.api":                   {words: []string{APIChat, APIResponses}},
 		"providers.*.num_ctx":               {least: "1024", zero: true},
@@ -352,6 +352,3 @@ func nearest(key string, known []string) (best string) {
 	}
 	return best
 }
-
-// NearestVariable returns the variable of Variables that is spelt most like a name, or "".
-func NearestVariable(name string) string { return nearest(name, Variables()) }

@@ -11,13 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/regie-run/regie"
 )
 
-// The names of the provider types; Types has them all.
+// The names of the provider types.
 const (
 	ProviderOpenAI    = "openai" // any OpenAI-compatible server
 	ProviderAnthropic = "anthropic"
@@ -73,15 +72,6 @@ type Flags struct {
 	// System is the machine's file of settings, for programs that are installed elsewhere; empty is
 	// SystemFile.
 	System string
-}
-
-// Variables are those of the environment that settings are read from.
-func Variables() []string {
-	return []string{
-		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG",
-		"REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
-		"REGIE_REPLAY", "REGIE_SERVER", "REGIE_TOKEN",
-	}
 }
 
 // Load gathers the settings. It returns CodeBadRequest for values that cannot be used, with the
@@ -214,7 +204,7 @@ func (c *Config) completeChosen(env func(string) string) error {
 			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s",
 				c.Provider, c.Origin["provider"],
 				strings.Join(slices.Compact(slices.Sorted(slices.Values(
-					append(c.ProviderNames(), TypeNames(true)...)))), ", "))
+					slices.Concat(c.ProviderNames(), providerTypes, []string{ProviderDemo, ProviderReplay})))), ", "))
 		}
 		p = Provider{Name: c.Provider, BaseURL: c.BaseURL, Origin: map[string]string{}}
 		if c.BaseURL == "" && c.Provider == ProviderOllama {
@@ -323,16 +313,6 @@ func (c *Config) Rules() regie.Hash {
 		return regie.Hash{}
 	}
 	return regie.HashOf(data)
-}
-
-// Origins lists where the values come from, sorted, for messages.
-func (c *Config) Origins() []string {
-	var out []string
-	for name, origin := range c.Origin {
-		out = append(out, name+" from "+origin)
-	}
-	sort.Strings(out)
-	return out
 }
 
 // Key is a secret of the settings: a key of a model server, or a token.

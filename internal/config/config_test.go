@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -57,11 +56,6 @@ func TestLoad(t *testing.T) {
 			}
 			if err := got.RequireModel(); (regie.CodeOf(err) == regie.CodeNoModel) != c.noModel {
 				t.Errorf("model: %v", err)
-			}
-			for _, line := range got.Origins() {
-				if c.key != "" && strings.Contains(line, "from "+c.key) {
-					t.Errorf("the key is shown: %s", line)
-				}
 			}
 		})
 	}

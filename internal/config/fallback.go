@@ -38,7 +38,7 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 				"agents.%s.fallback in %s names %q, which is not configured: use %s", name, path, provider,
 				strings.Join(c.ProviderNames(), ", "))
 		}
-		model = cmp.Or(p.Models[model], model, p.Models[agent.Model], p.Models[DefaultSize], only(p.Models))
+		model = cmp.Or(p.Models[model], model, p.Models[agent.Model], p.Models[DefaultSize])
 		if model == "" {
 			return nil, regie.Errorf(regie.CodeBadRequest,
 				"agents.%s.fallback in %s names %s, of which no model is known: write %s/MODEL, or give it models",
@@ -47,17 +47,6 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 		out = append(out, Fallback{provider, model})
 	}
 	return out, nil
-}
-
-// only is the one model of a provider that has one.
-func only(models map[string]string) string {
-	if len(models) != 1 {
-		return ""
-	}
-	for _, model := range models {
-		return model
-	}
-	return ""
 }
 
 // FallsBack reports whether an agent's fallbacks stand in for a provider: they do for the one that

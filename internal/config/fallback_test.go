@@ -14,7 +14,7 @@ func TestFallbacks(t *testing.T) {
 providers:
   a: {type: openai, base_url: "http://127.0.0.1:1/v1"}
   b: {type: openai, base_url: "http://127.0.0.1:2/v1", models: {large: b-large, medium: b-medium}}
-  c: {type: openai, base_url: "http://127.0.0.1:3/v1", models: {tiny: c-tiny}}
+  c: {type: openai, base_url: "http://127.0.0.1:3/v1", models: {medium: c-tiny}}
   d: {type: openai, base_url: "http://127.0.0.1:4/v1"}
 agents: {main: {AGENT}}
 `

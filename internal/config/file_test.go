@@ -125,7 +125,6 @@ func TestFileRefuses(t *testing.T) {
 		"a limit beyond":   {"agents: {main: {limits: {max_tokens: 99999999999}}}", "agents.main.limits"},
 		"unknown limit":    {"limits:\n  chat: {max_replies: 3}", "line 2"},
 		"no duration":      {"cache: {ttl: 5}", "line 1: 5 stands where a duration such as 5m belongs"},
-		"no keep-alive":    {"providers: {ollama: {keep_alive: zz}}", `providers.ollama: keep_alive is`},
 		"no model":         {`providers: {ollama: {models: {small: ""}}}`, "models.small names no model"},
 		"too large":        {strings.Repeat("#", maxFile+1), "more than"},
 	} {

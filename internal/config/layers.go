@@ -46,6 +46,12 @@ func readLayer(kind LayerKind, path string) (Layer, File, error) {
 	return layer, f, err
 }
 
+// CheckFile looks at one file of settings without using it.
+func CheckFile(path string) error {
+	_, _, err := readLayer(LayerNamed, path)
+	return err
+}
+
 // readBytes reads a file of settings.
 func readBytes(path string) ([]byte, error) {
 	in, err := os.Open(path)

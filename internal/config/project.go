@@ -25,11 +25,10 @@ type Project struct {
 
 // ProjectKey is a key of a project's file.
 type ProjectKey struct {
-	Key  string   `json:"key"`
-	Line int      `json:"line"`
-	Use  KeyUse   `json:"use"`
-	Text string   `json:"text"` // as YAML
-	Why  KeyPlace `json:"belongs,omitempty"`
+	Key  string `json:"key"`
+	Line int    `json:"line"`
+	Use  KeyUse `json:"use"`
+	Text string `json:"text"` // as YAML
 }
 
 // KeyUse says what becomes of a key of a project's file.
@@ -40,16 +39,6 @@ const (
 	UseNarrows KeyUse = "narrows" // it holds as it stands, because it can only forbid, ask and lower
 	UseTrusted KeyUse = "trusted" // it holds once the workspace is trusted
 	UseNever   KeyUse = "never"
-)
-
-// KeyPlace says where a key that a project's file may not set belongs.
-type KeyPlace string
-
-// The places.
-const (
-	BelongsUser   KeyPlace = "user"   // into the user's regie.yaml
-	BelongsAnswer KeyPlace = "answer" // an answer "always", or the user's regie.yaml
-	BelongsLower  KeyPlace = "lower"  // it would widen what is asked about
 )
 
 // narrows are the keys that can only narrow. A key of a map stands for all below it.
@@ -96,8 +85,7 @@ func (p *Project) list(at string, n *yaml.Node) {
 			p.list(key, value)
 			continue
 		}
-		s := ProjectKey{Key: key, Line: n.Content[i].Line}
-		s.Use, s.Why = p.use(key)
+		s := ProjectKey{Key: key, Line: n.Content[i].Line, Use: p.useOf(key)}
 		text, err := yaml.Marshal(value)
 		if err != nil {
 			text = []byte(value.Value)
@@ -107,22 +95,20 @@ func (p *Project) list(at string, n *yaml.Node) {
 	}
 }
 
-// use says what becomes of a key.
-func (p *Project) use(key string) (KeyUse, KeyPlace) {
+// useOf says what becomes of a key.
+func (p *Project) useOf(key string) KeyUse {
 	a := &p.file.Approvals
 	switch {
-	case key == "approvals.require" && a.Require != "all", key == "approvals.require_validation" &&
-		!a.RequireValidation:
-		return UseNever, BelongsLower
-	case key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.narrows):
-		return UseNever, BelongsAnswer
+	case key == "approvals.require" && a.Require != "all",
+		key == "approvals.require_validation" && !a.RequireValidation,
+		key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.narrows):
+		return UseNever
 	case slices.Contains(narrows, key):
-		return UseNarrows, ""
+		return UseNarrows
 	case slices.Contains(instructs, key):
-		return UseTrusted, ""
-	default:
-		return UseNever, BelongsUser
+		return UseTrusted
 	}
+	return UseNever
 }
 
 // narrows reports whether a rule forbids or asks.

@@ -47,17 +47,17 @@ func TestProjectKeys(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, k := range p.Keys {
-		got[k.Key] = string(k.Use) + " " + string(k.Why)
+		got[k.Key] = string(k.Use)
 		if k.Line == 0 {
 			t.Errorf("%s has no line", k.Key)
 		}
 	}
 	want := map[string]string{
-		"approvals.require": "never lower", "approvals.require_validation": "never lower", "approvals.expire": "never user", "approvals.rules": "narrows ", "limits": "narrows ",
-		"budget.context_tokens": "narrows ", "budget.model_window": "never user", "budget.usd_per_day": "narrows ", "agents.main.provider": "never user", "agents.main.model": "never user",
-		"agents.main.fallback": "never user", "agents.main.cache": "never user", "agents.main.temperature": "never user", "agents.main.instructions": "trusted ",
-		"agents.main.limits": "narrows ", "agents.main.budget": "narrows ", "providers": "never user", "mcp_servers": "never user", "database": "never user", "cache": "never user",
-		"shell": "never user", "automation": "never user", "workspace": "trusted ",
+		"approvals.require": "never", "approvals.require_validation": "never", "approvals.expire": "never", "approvals.rules": "narrows", "limits": "narrows",
+		"budget.context_tokens": "narrows", "budget.model_window": "never", "budget.usd_per_day": "narrows", "agents.main.provider": "never", "agents.main.model": "never",
+		"agents.main.fallback": "never", "agents.main.cache": "never", "agents.main.temperature": "never", "agents.main.instructions": "trusted",
+		"agents.main.limits": "narrows", "agents.main.budget": "narrows", "providers": "never", "mcp_servers": "never", "database": "never", "cache": "never",
+		"shell": "never", "automation": "never", "workspace": "trusted",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -6,9 +6,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -16,7 +14,7 @@ import (
 // Provider is a model API as the settings have it (spec 13).
 type Provider struct {
 	Name string `yaml:"-"`
-	// Type is the API, one of Types; it may be left out where the name is one of them.
+	// Type is the API, one of TypeNames; it may be left out where the name is one of them.
 	Type string `yaml:"type,omitempty"`
 	// Vendor is whose server of type openai it is: its address and the variable of its key follow,
 	// where they are not given.
@@ -38,8 +36,7 @@ type Provider struct {
 	NumCtx int `yaml:"num_ctx,omitempty"`
 	// KeepAlive is how long Ollama keeps a model in memory, as it writes it: 10m, 0, -1.
 	KeepAlive string `yaml:"keep_alive,omitempty"`
-	// ServiceTier is how the vendor serves and prices requests, in its own word, where it has such
-	// tiers.
+	// ServiceTier is how the vendor serves and prices requests, in its own word.
 	ServiceTier string `yaml:"service_tier,omitempty"`
 	// Prices are what its models cost, by name, or AnyModel for all others; they go before the
 	// built-in list (spec 6.3).
@@ -53,7 +50,7 @@ type Provider struct {
 	// away says why the key cannot be read that the keyring is to have.
 	away error
 	// Origin says where each value comes from: a file, a variable, "default".
-	Origin map[string]string `yaml:"-"`
+	Origin map[string]string `yaml:"-" json:"-"`
 }
 
 // The APIs that a server of type openai can be asked in.
@@ -81,49 +78,48 @@ const openAIHost = "api.openai.com"
 
 // vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its
 // server is, how its variable is called, its large, medium and small model, which age faster than
-// programs do and are only what is asked for where nothing names a model, and its tiers of service.
+// programs do and are only what is asked for where nothing names a model.
 // How it deviates on the wire is the codec's, which is told the vendor's name and no more (see
 // Wire).
 type vendor struct {
 	kind, address, key string
 	large, medium      string
 	small              string
-	tiers              string
 }
 
 // vendors are those whose name is enough. The names of models were current in November 2026.
 var vendors = map[string]vendor{
 	"anthropic": {
 		ProviderAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY",
-		"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "auto standard_only",
+		"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5",
 	},
 	"openai": {
 		ProviderOpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY",
-		"gpt-5.5", "gpt-5.4", "gpt-5.4-mini", "auto default flex priority",
+		"gpt-5.5", "gpt-5.4", "gpt-5.4-mini",
 	},
 	"gemini": {
 		ProviderGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY",
-		"gemini-3.1-pro-preview", "gemini-3.5-flash", "gemini-3.1-flash-lite", "",
+		"gemini-3.1-pro-preview", "gemini-3.5-flash", "gemini-3.1-flash-lite",
 	},
 	"groq": {
 		ProviderOpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY",
-		"openai/gpt-oss-120b", "openai/gpt-oss-120b", "openai/gpt-oss-20b", "auto on_demand flex performance",
+		"openai/gpt-oss-120b", "openai/gpt-oss-120b", "openai/gpt-oss-20b",
 	},
 	"deepseek": {
 		ProviderOpenAI, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY",
-		"deepseek-v4-pro", "deepseek-flash", "deepseek-flash", "",
+		"deepseek-v4-pro", "deepseek-flash", "deepseek-flash",
 	},
 	"mistral": {
 		ProviderOpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY",
-		"mistral-large-latest", "mistral-medium-latest", "mistral-small-latest", "",
+		"mistral-large-latest", "mistral-medium-latest", "mistral-small-latest",
 	},
 	"openrouter": {
 		ProviderOpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
-		"anthropic/claude-opus-5.5", "anthropic/claude-sonnet-5.5", "openai/gpt-5.4-mini", "",
+		"anthropic/claude-opus-5.5", "anthropic/claude-sonnet-5.5", "openai/gpt-5.4-mini",
 	},
 	"perplexity": {
 		ProviderOpenAI, "https://api.perplexity.ai", "PERPLEXITY_API_KEY",
-		"sonar-reasoning-pro", "sonar-pro", "sonar", "",
+		"sonar-reasoning-pro", "sonar-pro", "sonar",
 	},
 	"vllm":     {kind: ProviderOpenAI},
 	"lmstudio": {kind: ProviderOpenAI, address: "http://127.0.0.1:1234/v1"},
@@ -170,14 +166,6 @@ func (v vendor) domain() string {
 	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
-// KeyVariables are the variables in which a key is found by itself.
-func KeyVariables() (out []string) {
-	for _, t := range Vended() {
-		out = append(out, vendors[t.Name].key)
-	}
-	return out
-}
-
 // DefaultSize is the size of model that is used where nothing names one.
 const DefaultSize = "medium"
 
@@ -208,9 +196,9 @@ func (c *Config) collect(env func(string) string) error {
 			c.Providers[name] = p
 		}
 	}
-	for _, t := range Vended() { // one is used by itself when its key is in the environment
-		name, key := t.Name, vendors[t.Name].key
-		if _, configured := c.Providers[name]; configured || env(key) == "" {
+	for _, name := range providerTypes { // one is used by itself when its key is in the environment
+		key := vendors[name].key
+		if _, configured := c.Providers[name]; configured || key == "" || env(key) == "" {
 			continue
 		}
 		p := Provider{Name: name, Origin: map[string]string{}}
@@ -247,7 +235,7 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	if p.Type == "" {
 		p.Type, p.Origin["type"] = known.kind, "default"
 	}
-	if err := p.fits(path); err != nil {
+	if err := p.checkType(path); err != nil {
 		return err
 	}
 	if !isKnown {
@@ -261,9 +249,6 @@ func (p *Provider) complete(env func(string) string, path string) error {
 		p.BaseURL, p.Origin["base_url"] = known.address, "default"
 	}
 	if err := checkAddress(p.BaseURL, path); err != nil {
-		return err
-	}
-	if err := p.checkTier(path); err != nil {
 		return err
 	}
 	p.written = p.APIKey != "" && p.APIKeyEnv == "" && !inKeyring(p.APIKey)
@@ -281,11 +266,6 @@ func (p *Provider) complete(env func(string) string, path string) error {
 
 // check holds what is written of a provider to what can be meant.
 func (p *Provider) check() error {
-	_, number := strconv.Atoi(p.KeepAlive)
-	if _, duration := time.ParseDuration(p.KeepAlive); p.KeepAlive != "" && number != nil && duration != nil {
-		return regie.Errorf(regie.CodeBadRequest,
-			"keep_alive is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", p.KeepAlive)
-	}
 	for size, model := range p.Models {
 		if strings.TrimSpace(model) == "" {
 			return regie.Errorf(regie.CodeBadRequest, "models.%s names no model: name one, or leave it out", size)
@@ -311,16 +291,6 @@ func (p *Provider) Keyless() error {
 	return regie.Errorf(regie.CodeProviderAuth,
 		"the provider %s takes its key from the variable %s, which is not set: set it, or take api_key_env out", p.Name,
 		p.APIKeyEnv)
-}
-
-// checkTier holds the tier to those that the vendor has; a server of one's own may have any.
-func (p *Provider) checkTier(path string) error {
-	tiers := strings.Fields(vendors[cmp.Or(p.Wire(), p.Type)].tiers)
-	if p.ServiceTier == "" || slices.Contains(tiers, p.ServiceTier) || p.Wire() == "" && p.Type == ProviderOpenAI {
-		return nil
-	}
-	return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: leave it out, or use one of: %s", p.Name,
-		path, p.ServiceTier, strings.Join(tiers, ", "))
 }
 
 // key finds the key: the variable that the settings name, else the vendor's own, which is only ever

@@ -36,35 +36,11 @@ func (c *Config) loadSetup(env func(string) string) error {
 	}
 	layer, f, err := readLayer(LayerSetup, path)
 	if err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "%v; regie setup lays it aside and stores what you choose then", err)
+		return regie.Errorf(regie.CodeBadRequest, "%v; move it away and run regie setup again", err)
 	}
 	c.setup, c.Origin["setup"] = f, path
 	c.Layers = append(c.Layers, layer)
 	return nil
-}
-
-// SetAside renames what regie setup stored where that does not fit, so that setup can be run again
-// at any time: what a person may want of it, a key, stays readable for them alone. It returns the
-// new name, empty where the file fits or there is none.
-func SetAside(env func(string) string) (aside string, err error) {
-	path := setupFile(env)
-	info, err := os.Lstat(path)
-	if path == "" || err != nil {
-		return "", nil //nolint:nilerr // what is not there is nothing to set aside
-	}
-	if info.Mode().IsRegular() {
-		if _, _, broken := readLayer(LayerSetup, path); broken == nil {
-			return "", nil
-		}
-		err = os.Chmod(path, 0o600)
-	}
-	if aside = path + ".broken"; err == nil {
-		err = os.Rename(path, aside)
-	}
-	if err != nil {
-		return "", regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", aside, err)
-	}
-	return aside, nil
 }
 
 // stored is the form of the private file.

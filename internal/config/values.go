@@ -39,10 +39,8 @@ type Value struct {
 	From   string      `json:"from,omitempty"`
 	Line   int         `json:"line,omitempty"`
 	Secret bool        `json:"secret,omitempty"`
-	// Use says what becomes of a value of a project's file, Why where one belongs that is not
-	// taken.
-	Use KeyUse   `json:"use,omitempty"`
-	Why KeyPlace `json:"belongs,omitempty"`
+	// Use says what becomes of a value of a project's file.
+	Use KeyUse `json:"use,omitempty"`
 }
 
 // Values are the effective settings, sorted by key: each that a file, a variable or a flag says,
@@ -165,9 +163,6 @@ func secretKey(key string) bool {
 	}
 }
 
-// plainParameters are those of addresses that say nothing secret.
-var plainParameters = []string{"sslmode", "search_path", "host", "port", "dbname"}
-
 // shown is a value as it may be shown: of an address neither the password nor what stands behind
 // the question mark.
 func shown(key, value string) string {
@@ -183,14 +178,8 @@ func shown(key, value string) string {
 	case err != nil, u.Scheme == "", u.Host == "" && u.RawQuery == "":
 		return value
 	}
-	query := u.Query()
-	for name := range query {
-		if !slices.Contains(plainParameters, name) {
-			query.Set(name, "***")
-		}
-	}
-	if len(query) > 0 {
-		u.RawQuery = strings.ReplaceAll(query.Encode(), "%2A%2A%2A", "***")
+	if u.RawQuery != "" {
+		u.RawQuery = "***"
 	}
 	return strings.ReplaceAll(u.Redacted(), ":xxxxx@", ":***@")
 }

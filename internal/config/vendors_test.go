@@ -73,13 +73,9 @@ agents: {main: {provider: groq, reasoning_effort: xhigh, parallel_tool_calls: fa
 		t.Errorf("another tier keeps runs that wait from going on (%v): a run has its own", err)
 	}
 	for content, says := range map[string]string{
-		"agents: {main: {reasoning_effort: very}}":                                                                   "use none, minimal, low",
-		"agents: {main: {parallel_tool_calls: [no]}}":                                                                "a list stands where true or false belongs",
-		"providers: {groq: {service_tier: priority}}":                                                                "use one of: auto, on_demand, flex, performance",
-		"providers: {mistral: {service_tier: flex}}":                                                                 "leave it out",
-		"providers: {local: {type: ollama, service_tier: flex}}":                                                     "no setting service_tier",
-		"providers: {claude: {type: anthropic, service_tier: flex}}":                                                 "use auto, standard_only",
-		"providers: {own: {type: openai, vendor: llamacpp, base_url: 'http://127.0.0.1:1', service_tier: anything}}": "leave it out",
+		"agents: {main: {reasoning_effort: very}}":               "use none, minimal, low",
+		"agents: {main: {parallel_tool_calls: [no]}}":            "a list stands where true or false belongs",
+		"providers: {local: {type: ollama, service_tier: flex}}": "no setting service_tier",
 	} {
 		if _, err := load(t, content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", content, err, says)

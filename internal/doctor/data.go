@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -71,11 +70,10 @@ func reason(err error) string {
 
 func octal(mode fs.FileMode) string { return "0" + strconv.FormatUint(uint64(mode), 8) }
 
-// Bounds of the free space, in bytes, and of the time that a synced write may take.
+// Bounds of the free space, in bytes.
 const (
 	spaceNeeded = 64 << 20
 	spaceWanted = 1 << 30
-	slowSync    = 100 * time.Millisecond
 )
 
 // disk looks at the disk of the data directory.
@@ -88,23 +86,7 @@ func (x *exam) disk(context.Context) {
 		x.space(x.usable, uint64(stat.Bavail)*uint64(stat.Bsize)) //nolint:unconvert // other systems have other types
 		x.fileSystem(x.usable, kindOf(&stat))
 	}
-	took, err := trySync(x.usable)
-	switch {
-	case errors.Is(err, errCannotTry):
-		x.fine("sync", "not tried: this system has no files without a name")
-	case err != nil:
-		x.fail("sync", "the disk of %s does not keep what is written: %s", x.usable, reason(err)).
-			code(regie.CodeReadOnly).elsewhere()
-	case took > slowSync:
-		x.warn("sync", "the disk keeps what is written, but takes %s: each step of a run waits so long",
-			short(took)).elsewhere()
-	default:
-		x.fine("sync", "the disk keeps what is written (fsync in %s)", short(took))
-	}
 }
-
-// errCannotTry says that a disk cannot be tried without leaving traces.
-var errCannotTry = errors.New("no files without a name")
 
 // space judges the free bytes.
 func (x *exam) space(dir string, free uint64) {

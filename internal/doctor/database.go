@@ -24,16 +24,11 @@ func (x *exam) database(ctx context.Context) {
 	}
 	dir := x.Config.DataDir
 	in := sqlite.Inspect(check, dir, x.state(ctx).Running)
-	x.newest = in.LastEvent
 	if !in.Exists {
 		x.fine("file", "there is none yet: the first run makes it")
 		return
 	}
 	switch code := regie.CodeOf(in.Err); {
-	case isTimeout(in.Err):
-		x.warn("file", "%s could not be read within %s", in.Path,
-			short(x.CheckTime)).fix("run regie doctor again when less is going on")
-		return
 	case code == regie.CodeNewerSchema, code == regie.CodeSchemaTooOld:
 		x.cause("schema", in.Err).about(in.Path).fix("install the regie that wrote it")
 	case code == regie.CodeCorrupt:
@@ -58,9 +53,6 @@ func (x *exam) database(ctx context.Context) {
 	case len(in.Damage) > 0:
 		f := x.fail("check", "the database is damaged: %s", strings.Join(in.Damage, "; ")).about(in.Path)
 		restore(f.code(regie.CodeCorrupt), dir, in.Backups)
-	case !in.Checked && in.Size > 0:
-		x.warn("check", "the check did not end within %s; as far as it came, all is well",
-			short(x.CheckTime)).fix("run regie doctor again when less is going on")
 	case in.Checked:
 		x.fine("check", "whole (quick_check)")
 	}

@@ -29,12 +29,10 @@ const (
 	Model     = "model"
 	Data      = "data"
 	Disk      = "disk"
-	Clock     = "clock"
 	Database  = "database"
 	Engine    = "engine"
 	Workspace = "workspace"
 	Sandbox   = "sandbox"
-	Terminal  = "terminal"
 )
 
 // Finding is one thing that was looked at.
@@ -59,14 +57,6 @@ type Fix struct {
 	Text    regie.Sentence
 }
 
-// String returns the fix in English.
-func (f Fix) String() string {
-	if f.Command != "" {
-		return f.Command
-	}
-	return f.Text.String()
-}
-
 // Report is all that was found, in the order of the groups.
 type Report []Finding
 
@@ -83,9 +73,7 @@ func (r Report) Count(status Status) (n int) {
 // Server is a configured model server, as whoever asked it found it.
 type Server struct {
 	Name, Type, BaseURL string
-	Chosen              bool
 	Local               bool // on this machine
-	HasKey              bool
 	Asked               bool // a server that wants a key and has none is not asked
 	Code                regie.Code
 	Error               string         // its own words, English
@@ -103,8 +91,6 @@ type EngineState struct {
 	Err     error  // why it does not answer
 	Took    time.Duration
 	Unknown error // why it could not be told whether one runs
-	// OtherRules says that a file of settings was named, and that the engine decides by others.
-	OtherRules bool
 }
 
 // Subject is what is examined. Its functions do what only the wiring can; each must return within a
@@ -114,11 +100,9 @@ type Subject struct {
 	ConfigError error  // what config.Load said
 	ConfigFlag  string // --config
 	Env         func(string) string
-	Environ     []string // as os.Environ
-	Dir         string   // the current directory; "" where it cannot be told
-	Now         func() time.Time
-	// Servers asks those of the configured servers that may be asked.
-	Servers func(context.Context) []Server
+	Dir         string // the current directory; "" where it cannot be told
+	// Server asks the chosen server; it returns nil where none is, or none may be asked.
+	Server func(context.Context) *Server
 	// Engine looks for the engine of the data directory.
 	Engine func(context.Context) EngineState
 	// Shared looks at the PostgreSQL that Config names; it is asked only where it names one.
@@ -127,8 +111,6 @@ type Subject struct {
 	Commands func(context.Context) sandbox.Found
 	// Project looks at what the workspace of a directory holds for agents; nil leaves it out.
 	Project func(root string) Project
-	// Attended says that a person can be asked at the terminal.
-	Attended bool
 	// CheckTime bounds the check of the database; zero means 20 s.
 	CheckTime time.Duration
 }
@@ -149,11 +131,9 @@ func Examine(ctx context.Context, s Subject) Report {
 		{Data, x.data},
 		{Disk, x.disk},
 		{Database, x.database},
-		{Clock, x.clock},
 		{Engine, x.engine},
 		{Workspace, x.workspace},
 		{Sandbox, x.sandbox},
-		{Terminal, x.terminal},
 	} {
 		x.group = one.group
 		one.look(ctx)
@@ -170,7 +150,6 @@ type exam struct {
 	usable  string // the data directory, or the nearest one above it that is there; "" where none can be told
 	present bool   // the data directory is there
 	engines *EngineState
-	newest  time.Time // of the log
 }
 
 // state looks for the engine once.

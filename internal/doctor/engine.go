@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/workspace"
@@ -28,31 +25,6 @@ func (x *exam) engine(ctx context.Context) {
 	default:
 		x.fine("running", "process %s is the engine and answers after %s (%s)", pid, short(state.Took), state.Socket)
 	}
-	if state.OtherRules {
-		x.warn("settings",
-			"the engine decides by other settings (rules, sandbox, limits) than the file you named: runs with it are refused").
-			about(state.PID).
-			fix("end process %s, which loses nothing, or name another data directory: export REGIE_DATA_DIR=/path/to/it", pid)
-	}
-}
-
-// born is before every clock that is right: this program is from later.
-var born = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-// clockSlack is how much a clock may step back without consequences.
-const clockSlack = 2 * time.Second
-
-// clock looks whether the time can be true.
-func (x *exam) clock(context.Context) {
-	now := x.Now()
-	const format = "2006-01-02 15:04:05 MST"
-	if now.Before(born) || now.Year() > born.Year()+30 || now.Add(clockSlack).Before(x.newest) {
-		x.fail("time", "the clock says %s, which is before this program or the newest row of the log, or far ahead",
-			now.Format(format)).run("sudo timedatectl set-ntp true").
-			fix("or set it by hand; until then approvals and rules expire late")
-		return
-	}
-	x.fine("time", "it is %s", now.Format(format))
 }
 
 // workspace looks what directory an agent would work in from here.
@@ -75,10 +47,6 @@ func (x *exam) workspace(context.Context) {
 	x.fine("root", "agents work in %s", root).about(root)
 	if x.Project != nil {
 		x.project(root, x.Project(root))
-	}
-	if unix.Access(root, unix.W_OK|unix.X_OK) != nil {
-		x.warn("writable", "%s cannot be written: an agent can only read there",
-			root).about(root).run("chmod u+w " + Quote(root))
 	}
 	if own != "" && below(root, own) {
 		x.warn("data",

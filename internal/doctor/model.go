@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// model looks at the model that answers, and at the other servers that the files name.
+// model looks at the model that answers, and at the embedder.
 func (x *exam) model(ctx context.Context) {
 	if x.ConfigError != nil {
 		x.warn("chosen", "not looked at: the configuration has to be right first").
@@ -35,13 +34,9 @@ func (x *exam) model(ctx context.Context) {
 	default:
 		x.fine("chosen", "%s with the model %s (from %s)", c.Provider, c.Model, c.Origin["provider"])
 	}
-	if x.Servers != nil {
-		for _, server := range x.Servers(ctx) {
-			if server.Chosen {
-				x.answers(&server)
-			} else {
-				x.other(&server)
-			}
+	if x.Server != nil {
+		if server := x.Server(ctx); server != nil {
+			x.answers(server)
 		}
 	}
 }
@@ -97,19 +92,6 @@ func (x *exam) silent(s *Server) {
 	}
 }
 
-// other says of a server that nobody has chosen whether it could be.
-func (x *exam) other(s *Server) {
-	switch {
-	case !s.Asked:
-		x.fine("other", "%s is configured too, without a key", s.Name).about(s.Name)
-	case s.Code == "":
-		x.fine("other", "%s answers too; models: %s", s.Name, strconv.Itoa(len(s.Models))).about(s.Name)
-	default:
-		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name,
-			s.Error).quotes(s.Said).about(s.Name).fix("nothing, unless you want to choose it")
-	}
-}
-
 // short is a duration for people.
 func short(d time.Duration) string {
 	if d < time.Second {
@@ -117,6 +99,3 @@ func short(d time.Duration) string {
 	}
 	return d.Round(100 * time.Millisecond).String()
 }
-
-// isTimeout reports whether an error is that time ran out.
-func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

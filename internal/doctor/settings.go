@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -35,7 +34,6 @@ func (x *exam) settings(context.Context) {
 		x.fine("valid", "there is no %s; the defaults hold", file)
 	}
 	x.guarded(file, setup)
-	x.variables()
 	for _, name := range x.Config.ProviderNames() {
 		p, _ := x.Config.Named(name)
 		if err := p.Keyless(); err != nil {
@@ -68,38 +66,11 @@ func (x *exam) guarded(file, setup string) {
 		}
 		mode := info.Mode().Perm()
 		switch {
-		case path == setup && mode&0o077 != 0 && x.ConfigError == nil: // else the error says so
-			x.fail("secrets", "%s may hold keys and can be read by others",
-				path).about(path).run("chmod 600 " + Quote(path))
 		case mode&0o022 != 0 && path != setup:
 			x.fail("secrets", "%s can be written by others, who could have any command run",
 				path).about(path).run("chmod go-w " + Quote(path))
-		case path == setup:
+		case path == setup && mode&0o077 == 0: // else the error of the settings says so
 			x.fine("secrets", "%s is readable by you alone", path).about(path)
-		}
-	}
-}
-
-// ours are variables of our own tests.
-var ours = []string{
-	"REGIE_CRASH_", "REGIE_TEST_", "REGIE_FAULT", "REGIE_BUG", "REGIE_CI",
-	"REGIE_NPM_", "REGIE_WORKSPACE_",
-}
-
-// variables names what is misspelt: nobody else would say so.
-func (x *exam) variables() {
-	known := config.Variables()
-	for _, entry := range x.Environ {
-		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "REGIE_") || slices.Contains(known, name) ||
-			slices.ContainsFunc(ours, func(head string) bool { return strings.HasPrefix(name, head) }) {
-			continue
-		}
-		f := x.warn("variables", "the variable %s means nothing to Regie", name).about(name)
-		if near := config.NearestVariable(name); near != "" {
-			f.fix("perhaps %s is meant", near)
-		} else {
-			f.run("unset " + name)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 // shared looks at a PostgreSQL, as the wiring found it.
 func (x *exam) shared(ctx context.Context) {
 	in := x.Shared(ctx)
-	x.newest = in.LastEvent
 	if in.Version == "" {
 		x.unreachable(&in)
 		return

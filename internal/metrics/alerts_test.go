@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/regie-run/regie/internal/metrics"
 )
 
 // rules are those of Prometheus, as far as they are used here; another key is a mistake.
@@ -42,10 +39,15 @@ func TestAlerts(t *testing.T) {
 	if err := decoder.Decode(&all); err != nil {
 		t.Fatal(err)
 	}
-	names, used, seen := metrics.New(metrics.Source{}).Names(), 0, map[string]bool{}
-	if len(names) < 20 {
-		t.Errorf("only %d metrics are told: %v", len(names), names)
+	text := ""
+	for _, file := range []string{"metrics.go", "scrape.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(source)
 	}
+	used, seen := 0, map[string]bool{}
 	for _, group := range all.Groups {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" || seen[rule.Alert] || rule.Expr == "" || rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
@@ -60,7 +62,7 @@ func TestAlerts(t *testing.T) {
 				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 					base = strings.TrimSuffix(base, suffix)
 				}
-				if strings.HasPrefix(name, "regie_") && !slices.Contains(names, base) {
+				if strings.HasPrefix(name, "regie_") && !strings.Contains(text, `"`+base+`"`) && !strings.Contains(text, `"`+strings.TrimPrefix(base, "regie_")+`"`) {
 					t.Errorf("%s names %s, which nobody tells", rule.Alert, name)
 				}
 				used++

@@ -1,8 +1,7 @@
 // Package metrics counts what a server's engine does, for Prometheus (spec 11.4). Most of it is
 // taken from the events of the log as they are committed: what is counted is what happened. What no
 // event says, who gave a reply and what it cost, the engine tells. What is, and not what happened,
-// is asked at each scrape, of tables that do not grow with the history. names.go is what of it
-// alerts may name.
+// is asked at each scrape, of tables that do not grow with the history.
 package metrics
 
 import (
@@ -40,8 +39,6 @@ type Metrics struct {
 	unpriced  *prometheus.CounterVec
 	cache     *prometheus.CounterVec
 	trips     prometheus.Histogram
-
-	names []string
 }
 
 // Source is what is asked at each scrape.
@@ -113,7 +110,6 @@ func New(source Source) *Metrics {
 		m.fallbacks, m.requests, m.answered,
 		m.cost, m.unpriced, m.cache, m.refused, m.trips, &scrape{source},
 	}
-	m.names = namesOf(own)
 	m.registry.MustRegister(own...)
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -25,7 +25,6 @@ type Inspection struct {
 	// program writes.
 	Current, Newest int64
 	Key             error // what is wrong with the audit key, where the logs need it
-	LastEvent       time.Time
 }
 
 // Inspect looks at the database that the settings name: it writes nothing and takes no lock. Dir
@@ -68,15 +67,9 @@ func (in *Inspection) look(ctx context.Context, db *sql.DB, cfg Config) error {
 		return err
 	}
 	var recorded sql.NullString
-	var newest sql.NullInt64
-	err = conn.QueryRowContext(ctx,
-		"SELECT (SELECT value FROM meta WHERE key = $1), (SELECT max(head_at) FROM chains WHERE head > 0)",
-		sqlite.RecordedKey).Scan(&recorded, &newest)
+	err = conn.QueryRowContext(ctx, "SELECT (SELECT value FROM meta WHERE key = $1)", sqlite.RecordedKey).Scan(&recorded)
 	if recorded.Valid {
 		_, in.Key = sqlite.OpenAuditKey(cfg.Dir, recorded.String)
-	}
-	if newest.Valid {
-		in.LastEvent = time.UnixMicro(newest.Int64)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pressly/goose/v3/database"
 	"github.com/regie-run/regie"
@@ -28,12 +27,11 @@ type Inspection struct {
 	WAL    int64 // of what is not yet in it, in bytes
 	// Schema is the database's, Newest the one that this program writes.
 	Schema, Newest int64
-	LastEvent      time.Time // when the newest row of any log was written; zero without one
-	Damage         []string  // what quick_check says is wrong
-	Checked        bool      // the check came to its end
-	Err            error     // why the database could not be read, with its code
-	Key            error     // what is wrong with the audit key, where the logs need it
-	Backups        []string  // names of the backups beside it, newest first
+	Damage         []string // what quick_check says is wrong
+	Checked        bool     // the check came to its end
+	Err            error    // why the database could not be read, with its code
+	Key            error    // what is wrong with the audit key, where the logs need it
+	Backups        []string // names of the backups beside it, newest first
 }
 
 // Inspect looks into the database of a data directory. Where an engine holds it (live) it reads
@@ -117,10 +115,6 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 	in.Checked = err == nil
 	if in.Schema == 0 || in.Err != nil { // an empty database, or one whose tables have another meaning
 		return
-	}
-	var at int64
-	if err := db.QueryRowContext(ctx, "SELECT at FROM events ORDER BY n DESC LIMIT 1").Scan(&at); err == nil {
-		in.LastEvent = fromMicros(at)
 	}
 	var begun bool
 	var recorded sql.NullString
