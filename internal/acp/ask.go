@@ -144,7 +144,7 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 	})
 	decision, reason, err := choose(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind,
-		Locations: d.locations, Content: d.content, RawInput: d.input,
+		Locations: d.locations, Content: d.content,
 	}, choices)
 	if err != nil {
 		return err

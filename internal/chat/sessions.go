@@ -112,7 +112,7 @@ func (p *Page) Session(view *store.SessionView) {
 	}
 	for i := range view.Pending {
 		said := view.Pending[i].Message.LinearText()
-		p.line("     " + p.Text.T("waits for its turn") + ": " + plain.Line(shortened(said, shownText)))
+		p.note(p.Text.T("waits for its turn") + ": " + plain.Line(shortened(said, shownText)))
 	}
 	p.line(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
 	if n := len(view.History); n > 0 && !view.History[n-1].EndNote.IsZero() {

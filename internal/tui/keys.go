@@ -37,7 +37,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) {
 	case m.popup.key(m, name), m.promptKey(name):
 	default:
 		if !m.draft.key(name) && typed != "" {
-			m.fits(m.draft.insert(typed))
+			m.draft.insert(typed)
 		}
 		m.popup.follow(m)
 	}
@@ -104,7 +104,7 @@ func (m *model) suspend() {
 // there is nothing of that, twice leaves.
 func (m *model) cancel() {
 	switch m.dialog.(type) {
-	case *picking, *undoing, *instead:
+	case *picking, *confirming:
 		m.decide("esc")
 		return
 	}
@@ -141,7 +141,8 @@ func (m *model) escape() {
 	}
 }
 
-// enter sends what was written, or obeys it.
+// enter sends what was written, or obeys it. What was opened and left again for the prompt is
+// closed: a message that it was about goes with this one.
 func (m *model) enter() {
 	typed := m.draft.value()
 	if strings.TrimSpace(typed) == "" {
@@ -150,18 +151,13 @@ func (m *model) enter() {
 	m.draft, m.popup.offers = editor{}, nil
 	m.history.ends()
 	m.history.add(typed)
-	switch m.dialog.(type) { // opened and left again for the prompt: it would come back over what is asked
-	case *picking, *undoing:
+	switch m.dialog.(type) {
+	case *picking, *confirming:
 		m.decide("esc")
 	}
-	switch {
-	case strings.HasPrefix(typed, "//"):
-		m.Say(m.with(typed[1:]))
-	case strings.HasPrefix(typed, "/"):
-		m.Obey(strings.TrimSpace(typed))
-	case strings.HasPrefix(typed, regie.CommandMark):
-		m.Give(typed)
-	default:
-		m.Say(m.with(typed))
+	if !m.draft.empty() && !strings.ContainsAny(typed[:1], "/"+regie.CommandMark) {
+		typed = m.draft.value() + "\n" + typed
+		m.draft = editor{}
 	}
+	m.Enter(typed)
 }

@@ -86,9 +86,9 @@ func (g *meter) takenUp(past *chat.Past) {
 	}
 }
 
-// answers is the model that answers the next message, as far as that is known: what this chat asks
-// for, else what the newest run was asked with, else what the engine has.
-func (m *model) answers() string {
+// nextModel is the model that answers the next message, as far as that is known: what this chat
+// asks for, else what the newest run was asked with, else what the engine has.
+func nextModel(m *model) string {
 	if model := cmp.Or(m.Request.Model, m.meter.model); model != "" {
 		return model
 	}

@@ -23,10 +23,8 @@ func TestRemovedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	feed := m.Feed
-	for said := false; !said; {
-		msg := m.next()()
-		_, said = msg.(ended)
-		m.obey(msg)
+	for m.Feed == feed {
+		m.obey(m.next()())
 	}
 	feed.Stop()
 	if m.leaving || m.Session == ids[0] || m.draft.value() != "a draft" || !m.Last.IsZero() {
@@ -35,7 +33,7 @@ func TestRemovedElsewhere(t *testing.T) {
 	if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, "removed elsewhere") {
 		t.Errorf("it says\n%s", out)
 	}
-	m.obey(ended{regie.Errorf(regie.CodeDatabaseLocked, "gone"), m.Feed})
+	m.ended(m.Feed, regie.Errorf(regie.CodeDatabaseLocked, "gone"))
 	if !m.leaving || m.err == nil {
 		t.Error("another end leaves the chat standing")
 	}

@@ -67,7 +67,7 @@ func TestLettersAtQuestion(t *testing.T) {
 	if q.writes {
 		t.Fatal("t decided at once")
 	}
-	m.obey(stands{m.letter.serial})
+	m.letterStands(m.letter.serial)
 	types(m, "and more")
 	if !q.writes || q.text.value() != "and more" || !slices.Equal(q.ticked(), []string{"2"}) {
 		t.Errorf("the answer is %q beside %v", q.text.value(), q.ticked())
@@ -78,7 +78,7 @@ func TestLettersAtQuestion(t *testing.T) {
 	if m.dialog == nil {
 		t.Fatal("l decided at once")
 	}
-	m.obey(stands{m.letter.serial})
+	m.letterStands(m.letter.serial)
 	if m.dialog != nil || !m.Later[q.asked.ID] {
 		t.Error("l does not put it off")
 	}
@@ -86,15 +86,15 @@ func TestLettersAtQuestion(t *testing.T) {
 	a := batch(regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}}}}}})
 	m = asked(t, a)
 	typing(m, "s")
-	if a.mode != scoping || a.Busy {
-		t.Errorf("Enter right behind s allows for the session what was not seen: mode %d", a.mode)
+	if a.answer != regie.AnswerSession || a.Busy {
+		t.Errorf("Enter right behind s allows for the session what was not seen: %q", a.answer)
 	}
 }
 
 // Words where it is chosen what an answer for longer covers allow nothing.
 func TestWordsAtScopes(t *testing.T) {
 	a := batch(regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}, {}}}}}})
-	a.mode = scoping
+	a.answer = regie.AnswerSession
 	m := asked(t, a)
 	typing(m, "no thanks")
 	if a.Busy || a.holds != 0 || m.armed {
@@ -105,7 +105,7 @@ func TestWordsAtScopes(t *testing.T) {
 		t.Error("a number does not pick")
 	}
 	m.obey(pressed('t'))
-	if m.obey(stands{m.letter.serial}); a.holds != 1 {
+	if m.letterStands(m.letter.serial); a.holds != 1 {
 		t.Error("t does not say how long")
 	}
 }
@@ -117,7 +117,7 @@ func TestPasteAsAnswer(t *testing.T) {
 	m.obey(pressed('t'))
 	serial := m.letter.serial
 	m.obey(tea.PasteMsg{Content: "he third one"})
-	m.obey(stands{serial})
+	m.letterStands(serial)
 	if q.text.value() != "the third one" || !m.draft.empty() {
 		t.Errorf("the answer is %q, the prompt holds %q", q.text.value(), m.draft.value())
 	}
