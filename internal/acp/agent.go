@@ -232,11 +232,8 @@ func (a *agent) refused(err error) error {
 		return err
 	}
 	code, number := regie.CodeOf(err), -32602
-	switch code {
-	case regie.CodeNotFound, regie.CodeFileNotFound:
+	if code == regie.CodeNotFound || code == regie.CodeFileNotFound {
 		number = -32002
-	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeDiskFull, regie.CodeDatabaseDown:
-		number = -32603
 	}
 	data := map[string]any{"code": string(code)}
 	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: data}

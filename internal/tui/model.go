@@ -77,7 +77,6 @@ func (m *model) Init() tea.Cmd {
 	m.Begin(func(err error) { m.err, m.leaving = err, true })
 	m.listen()
 	m.engineHas()
-	m.measure(regie.ID{})
 	return m.drain()
 }
 

@@ -58,7 +58,9 @@ func (m surface) TakenUp(past *chat.Past) {
 	}
 	m.paper.flush()
 	m.paper.space()
-	m.measure(past.Last)
+	if !past.Last.IsZero() {
+		m.measure(past.Last)
+	}
 }
 
 // Settled implements chat.Renderer.

@@ -222,7 +222,7 @@ func diffLine(bar, line string, width int) [][]span {
 
 // live is the open block of the reply, at most so many lines of it, the last ones.
 func (p *paper) live(most int) [][]span {
-	if of := fmt.Sprint(p.width, p.skip, p.open, p.partial); of != p.tailOf {
+	if of := fmt.Sprint(p.width, p.open, p.partial); of != p.tailOf {
 		p.tail, p.tailOf = p.left(), of
 	}
 	return p.tail[max(0, len(p.tail)-most):]
