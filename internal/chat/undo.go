@@ -106,7 +106,7 @@ func (p *Page) undoCommand(id string) string {
 	if p.Inside { // it is typed there too
 		return "/undo " + id
 	}
-	return p.Text.Typed("regie undo " + id)
+	return "regie undo " + id
 }
 
 // undoCounts says how much went back.
