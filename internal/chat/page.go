@@ -50,19 +50,7 @@ func (p *Page) Inbox(inbox store.Inbox) {
 	case count(inbox) == 0:
 		p.line(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
 	}
-	for i := range inbox.Approvals {
-		a := &inbox.Approvals[i]
-		p.ApprovalHead(a)
-		for n := range a.Reviews {
-			p.Review(n+1, &a.Reviews[n])
-		}
-		p.line("")
-	}
-	for i := range inbox.Questions {
-		p.QuestionHead(&inbox.Questions[i])
-		p.Question(&inbox.Questions[i])
-		p.line("")
-	}
+	p.show(inbox, false)
 	if n := len(inbox.Approvals); n > 0 {
 		id := "ID"
 		if n == 1 {
@@ -81,25 +69,34 @@ func (p *Page) Inbox(inbox store.Inbox) {
 
 // Show writes one approval or question with everything: diffs, and what an answer for longer would
 // cover.
-func (p *Page) Show(inbox store.Inbox) {
+func (p *Page) Show(inbox store.Inbox) { p.show(inbox, true) }
+
+func (p *Page) show(inbox store.Inbox, whole bool) {
 	for i := range inbox.Approvals {
 		a := &inbox.Approvals[i]
 		p.ApprovalHead(a)
 		for n := range a.Reviews {
 			review := &a.Reviews[n]
 			p.Review(n+1, review)
+			if !whole {
+				continue
+			}
 			p.Diff(review, 0)
-			if review.Decision == nil && len(review.Preview.Scopes) == 0 {
+			switch {
+			case review.Decision != nil:
+			case len(review.Preview.Scopes) == 0:
 				p.note(p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
-			} else if review.Decision == nil {
+			default:
 				p.note(p.Text.T("--session and --always can cover (--scope N):"))
 				p.Scopes(review.Preview.Scopes)
 			}
 		}
+		p.line("")
 	}
 	for i := range inbox.Questions {
 		p.QuestionHead(&inbox.Questions[i])
 		p.Question(&inbox.Questions[i])
+		p.line("")
 	}
 }
 

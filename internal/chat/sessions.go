@@ -204,17 +204,18 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 		case r.Removed:
 			what += p.Text.T("(removed)")
 		}
-		switch {
-		case r.Error != "":
-			broken++
-			p.line("✗ " + what)
-			p.line("    " + plain.Line(r.Error))
-		case r.Kind == "workspace" && r.Events == 0: // it has no rules and never had any
+		if r.Kind == "workspace" && r.Events == 0 && r.Error == "" { // it has no rules and never had any
 			continue
-		case r.Erased > 0:
-			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified, %d erased", r.Events, r.Erased))
-		default:
-			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified", r.Events))
+		}
+		if r.Error != "" {
+			broken++
+			p.line("✗ " + what + "\n    " + plain.Line(r.Error))
+		} else {
+			what += "  " + p.Text.T("%d events, chain verified", r.Events)
+			if r.Erased > 0 {
+				what += ", " + p.Text.T("%d erased", r.Erased)
+			}
+			p.line("✓ " + what)
 		}
 		logs++
 	}

@@ -54,9 +54,9 @@ next
   }
 after
 
-a                   │      b
+a                   │ b
 ────────────────────┼───────
-1                   │     22
+1                   │ 22
 long cell text here │ 日本語
 
 │ quote
