@@ -201,16 +201,16 @@ func (f *follower) message(m *regie.Message) {
 			f.say("\n\n")
 		}
 		f.say(content)
-		if len(m.CallIDs()) > 0 || m.Usage != nil {
-			f.replied(m)
+		if len(m.CallIDs()) > 0 {
+			f.proposed(m)
 		}
 	case m.Sender == regie.SenderAI && m.Text != "":
 		f.say("\n" + m.Text + "\n")
 	}
 }
 
-// replied tells a reply's calls, and its usage.
-func (f *follower) replied(m *regie.Message) {
+// proposed tells a reply's calls.
+func (f *follower) proposed(m *regie.Message) {
 	// a reply's event binds arguments by their hash: the calls' rows have them
 	view, err := f.Control.Get(f.ctx, m.RoundID)
 	f.fails(err)
@@ -219,11 +219,6 @@ func (f *follower) replied(m *regie.Message) {
 			f.drawn[c.ID], c.State = m.RoundID, regie.CallProposed
 			f.tell(f.s.start(&c))
 		}
-	}
-	if size := view.Round.Limits.ContextTokens; m.Usage != nil && size > 0 { // how full the context is
-		f.tell(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{
-			Size: size, Used: int(m.Usage.Input + m.Usage.Output),
-		}})
 	}
 }
 

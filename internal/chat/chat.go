@@ -162,7 +162,7 @@ func (c *Chat) await(ctx context.Context, reads bool, moment <-chan time.Time, a
 	case item := <-feed.Items:
 		c.see(item)
 	case err := <-feed.Ended:
-		return "", false, false, c.lost(err)
+		return "", false, false, err
 	case s := <-c.Signals:
 		return "", false, false, c.signal(s, atPrompt)
 	case <-moment:
@@ -236,14 +236,6 @@ func (c *Chat) see(item dispatch.Item) {
 	if item.Event != nil && item.Event.Type == regie.EventSessionState && c.State == regie.SessionQueued {
 		c.Note(QueuedLine(c.Text, c.Place))
 	}
-}
-
-// lost takes in that nothing more of the session comes, which ends a chat that nobody attends.
-func (c *Chat) lost(why error) error {
-	if !c.terminal || !c.Lost(why) {
-		return why
-	}
-	return ErrMoved
 }
 
 // signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it

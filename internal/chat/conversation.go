@@ -221,20 +221,6 @@ func (c *Conversation) StopFollowing() {
 	}
 }
 
-// Lost takes in that nothing more of the session comes. Where it was removed elsewhere another one
-// begins; Lost reports false for any other reason.
-func (c *Conversation) Lost(why error) bool {
-	if regie.CodeOf(why) != regie.CodeNotFound {
-		return false
-	}
-	c.Due = false
-	c.Renderer.Settled()
-	c.Start(regie.NewID())
-	c.Renderer.Separate()
-	c.Note(c.Text.T("this chat was removed elsewhere; what you write now begins a new one"))
-	return true
-}
-
 // readWithin is how long it may take to store how far the person has read.
 const readWithin = 2 * time.Second
 

@@ -44,7 +44,11 @@ func (m *model) next() tea.Cmd {
 		case item := <-feed.Items:
 			list = append(list, item)
 		case err := <-feed.Ended:
-			return done(func() { m.ended(feed, err) })
+			return done(func() {
+				if feed == m.Feed && m.ctx.Err() == nil && !m.leaving {
+					m.err, m.leaving = err, true
+				}
+			})
 		}
 		timer := time.After(together)
 		for {
@@ -55,13 +59,6 @@ func (m *model) next() tea.Cmd {
 				return items{list, feed}
 			}
 		}
-	}
-}
-
-// ended takes in that nothing more of a session is followed.
-func (m *model) ended(feed *chat.Feed, err error) {
-	if feed == m.Feed && m.ctx.Err() == nil && !m.leaving && !m.Lost(err) {
-		m.err, m.leaving = err, true
 	}
 }
 
@@ -121,12 +118,12 @@ func (m *model) see(item dispatch.Item) {
 		}
 		if message.AI != nil && message.Usage != nil { // what it costs is seen while one can still stop it
 			m.meter.prompt = message.Usage.Input + message.Usage.Output
-			m.measure(message.RoundID)
+			measure(m, message.RoundID)
 		}
 	case regie.EventRound:
 		if ends && (body.RoundID == open || open.IsZero()) {
 			m.hint = ""
-			m.measure(body.RoundID)
+			measure(m, body.RoundID)
 			m.run(m.config.Bell.ring(m.Text.T("the agent has finished"), time.Since(m.Began)))
 		}
 	case regie.EventApproval, regie.EventQuestion: // somebody may have answered elsewhere
@@ -142,7 +139,7 @@ func (m *model) see(item dispatch.Item) {
 func (m *model) signal(s os.Signal) {
 	switch {
 	case s == syscall.SIGTSTP: // in the person's editor; it is refused already
-		m.suspend()
+		keyboard{m}.suspend()
 	case s == syscall.SIGINT && !m.Round.IsZero() && !m.Interrupting:
 		m.Interrupt()
 	default:

@@ -45,7 +45,7 @@ func (g *meter) cost(m *model) string {
 }
 
 // measure reads what a round has cost.
-func (m *model) measure(round regie.ID) {
+func measure(m *model, round regie.ID) {
 	session := m.Session
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		view, err := m.Control.Get(ctx, round)
@@ -84,9 +84,9 @@ func nextModel(m *model) string {
 	return model
 }
 
-// engineHas asks what answers where the chat has no model of its own. A server that does not say is
-// told of with the first message, not here.
-func (m *model) engineHas() {
+// readEngine asks what answers where the chat has no model of its own. A server that does not say
+// is told of with the first message, not here.
+func readEngine(m *model) {
 	if m.Request.Model == "" {
 		m.Do(chat.Beside, func(ctx context.Context) func() {
 			agents, _ := m.Control.Agents(ctx)

@@ -76,7 +76,7 @@ func newModel(ctx context.Context, c Config) *model {
 func (m *model) Init() tea.Cmd {
 	m.Begin(func(err error) { m.err, m.leaving = err, true })
 	m.listen()
-	m.engineHas()
+	readEngine(m)
 	return m.drain()
 }
 
@@ -101,7 +101,7 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.ColorProfileMsg:
 		m.screen.colours = msg.Profile >= colorprofile.ANSI
 	case tea.KeyPressMsg:
-		m.pressed(msg)
+		keyboard{m}.pressed(msg)
 	case tea.PasteMsg:
 		m.pastes(msg.Content)
 	case done:

@@ -59,7 +59,7 @@ func (m surface) TakenUp(past *chat.Past) {
 	m.paper.flush()
 	m.paper.space()
 	if !past.Last.IsZero() {
-		m.measure(past.Last)
+		measure(m.model, past.Last)
 	}
 }
 

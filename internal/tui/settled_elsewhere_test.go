@@ -94,34 +94,3 @@ func TestSettledElsewhere(t *testing.T) {
 		})
 	}
 }
-
-// TestRefusedElsewhere: who decided what this person's answer came too late for is said then too.
-func TestRefusedElsewhere(t *testing.T) {
-	first, second := regie.NewID(), regie.NewID()
-	by := func(id regie.ID) *regie.Decision {
-		return &regie.Decision{CallID: id, Answer: regie.AnswerAllow, By: "alice"}
-	}
-	for name, row := range map[string]struct {
-		state  regie.ApprovalState
-		second *regie.Decision
-		said   int
-		stays  bool
-	}{
-		"one call":  {regie.ApprovalOpen, nil, 1, true},
-		"all calls": {regie.ApprovalDecided, by(second), 2, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})
-			m := asked(t, a)
-			now := a.Asked
-			now.State, now.Reviews = row.state, []regie.Review{{CallID: first, Decision: by(first)}, {CallID: second, Decision: row.second}}
-			a.Take([]regie.Approval{now})
-			if (m.dialog != nil) != row.stays {
-				t.Errorf("the dialog stands there: %v", m.dialog != nil)
-			}
-			if out := strings.Join(m.paper.out, "\n"); strings.Count(out, "elsewhere, by alice: allowed once") != row.said {
-				t.Errorf("it is not said of %d calls:\n%s", row.said, out)
-			}
-		})
-	}
-}

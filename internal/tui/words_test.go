@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -125,16 +124,5 @@ func TestPasteAsAnswer(t *testing.T) {
 	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
 	if m.dialog != nil || !slices.Contains(m.history.list, "the third one") {
 		t.Errorf("put off, the words are gone: %q", m.history.list)
-	}
-}
-
-// Options are chosen by number or by the arrows.
-func TestNumbers(t *testing.T) {
-	m, q := choice(t, 12, true, false)
-	types(m, "1391")
-	m.obey(tea.KeyPressMsg{Code: tea.KeyDown})
-	m.obey(tea.KeyPressMsg{Code: tea.KeySpace, Text: " "})
-	if got := strings.Join(q.ticked(), " "); got != "2 3 9" {
-		t.Errorf("ticked are %s", got)
 	}
 }
