@@ -148,8 +148,10 @@ func (b *Batch) Keys() []Key {
 		list = []Key{yes, edit}
 	case len(b.Review().Preview.Scopes) > 0: // else no answer for longer can cover it
 		list = []Key{
-			yes, {"s", t.T("[s] session"), func() { b.Host.AskScope(regie.AnswerSession) }},
-			{"a", t.T("[a] always"), func() { b.Host.AskScope(regie.AnswerAlways) }}, edit,
+			yes,
+			{"s", t.T("[s] session"), func() { b.Host.AskScope(regie.AnswerSession) }},
+			{"a", t.T("[a] always"), func() { b.Host.AskScope(regie.AnswerAlways) }},
+			edit,
 		}
 	default:
 		list = []Key{yes, edit}

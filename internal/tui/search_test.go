@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,35 +66,6 @@ func TestSearchKeepsKeyboard(t *testing.T) {
 	m.obey(tea.KeyPressMsg{Code: tea.KeyTab})
 	if m.draft.value() != "/help " || m.armed {
 		t.Errorf("Tab makes %q, the approval has the keyboard: %v", m.draft.value(), m.armed)
-	}
-}
-
-// What is pasted while the person looks back is looked for; what stood in the prompt is not lost.
-func TestSearchPaste(t *testing.T) {
-	m := looking(t, "an older one of\nthem", "the newest")
-	types(m, "a draft")
-	m.obey(ctrl('r'))
-	m.obey(tea.PasteMsg{Content: "older ONE of\r\nthem\n"})
-	if m.draft.value() != "a draft" || m.history.found != 0 {
-		t.Errorf("the prompt holds %q, found is %d", m.draft.value(), m.history.found)
-	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if m.draft.value() != "an older one of\nthem" || !slices.Contains(m.history.list, "a draft") {
-		t.Errorf("the prompt holds %q, and %q is known", m.draft.value(), m.history.list)
-	}
-}
-
-// What was being written stays known where an older message is sent in its place.
-func TestDraftBehindHistory(t *testing.T) {
-	m := looking(t, "/queue")
-	types(m, "half a thought")
-	m.obey(tea.KeyPressMsg{Code: tea.KeyUp})
-	if m.draft.value() != "/queue" {
-		t.Fatalf("the prompt holds %q", m.draft.value())
-	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if !slices.Contains(m.history.list, "half a thought") {
-		t.Errorf("only %q is known", m.history.list)
 	}
 }
 
