@@ -21,7 +21,8 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 // sessionHead writes what a session is, in Markdown.
 func (p *Page) sessionHead(s *regie.Session, root string) {
 	p.line("# " + plain.Line(shortened(s.Name, 200)) + "\n")
-	p.line("- " + p.Text.T("session %s", s.ID.String()) + "  " + string(s.Type) + " " + string(s.State) + " " + string(s.EndReason))
+	state := strings.TrimSpace(string(s.Type) + " " + string(s.State) + " " + string(s.EndReason))
+	p.line("- " + p.Text.T("session %s", s.ID.String()) + "  " + state)
 	p.line("- " + p.Text.T("workspace") + " " + plain.Line(root))
 	p.line("- " + p.Text.T("agent") + " " + plain.Line(s.Agent) + ", " + p.Text.T("model") + " " +
 		plain.Line(s.Provider+" / "+s.Model))
@@ -50,7 +51,8 @@ func (p *Page) thread(messages []store.MessageView) {
 }
 
 func (p *Page) call(c *regie.Call) {
-	p.line("\n- `" + strings.ReplaceAll(plain.Line(c.Tool), "`", "") + "` " + string(c.State) + " " + string(c.NotRun) + "\n")
+	state := strings.TrimSpace(string(c.State) + " " + string(c.NotRun))
+	p.line("\n- `" + strings.ReplaceAll(plain.Line(c.Tool), "`", "") + "` " + state + "\n")
 	p.line(fenced(c.Arguments))
 	if len(c.Executed) > 0 {
 		p.line(p.Text.T("with edited arguments") + "\n\n" + fenced(string(c.Executed)))
