@@ -48,7 +48,7 @@ func newChatCommand(env *environment) *cobra.Command {
 		env.T("go on with this chat: its id, that of a run of it, or the end of one"))
 	flags.BoolVar(&f.plain, "plain", false, env.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
 	flags.StringVar(&f.bell, "bell", os.Getenv("REGIE_BELL"),
-		env.T("when to call you, by bell and notification: auto (when you look elsewhere), always, off (REGIE_BELL)"))
+		env.T("when to call you, by bell and notification: auto (after 10 s of work), always, off (REGIE_BELL)"))
 	addAgentFlag(env, cmd, &f.agent)
 	flags.StringSliceVar(&f.allow, "allow", nil,
 		env.T("actions that need no approval in this chat: files.write_file, files.*"))

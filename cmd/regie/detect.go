@@ -69,11 +69,11 @@ func (env *environment) showModelChoices() {
 		return
 	}
 	env.tell(env.T("Three ways to go on:"))
-	env.tell("  1. " + env.text.Typed("regie setup"))
+	env.tell("  1. " + "regie setup")
 	env.tell("     " + env.T("paste a key, or name a model server; it is tried out and stored for you alone"))
 	env.tell("  2. ollama serve, ollama pull qwen3")
 	env.tell("     " + env.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
-	env.tell("  3. " + env.text.Typed(`regie run --provider demo "…"`))
+	env.tell("  3. " + `regie run --provider demo "…"`)
 	env.tell("     " + env.T("no model and no key: a few rules that drive the real tools"))
 }
 

@@ -82,7 +82,7 @@ func newDiagnosis(env *environment, report doctor.Report) diagnosis {
 		}
 		for _, fix := range f.Fixes {
 			if fix.Command != "" {
-				one.Fixes = append(one.Fixes, env.text.Typed(fix.Command))
+				one.Fixes = append(one.Fixes, fix.Command)
 			} else {
 				one.Fixes = append(one.Fixes, env.text.Sentence(fix.Text))
 			}

@@ -513,24 +513,16 @@ func withoutPassword(text string) string {
 // sameCommand is a command line with the flags of this one, so that it finds the same store and
 // model.
 func (env *environment) sameCommand(words ...string) string {
-	line := append(append([]string{"regie"}, words...), env.storeFlags(true)...)
 	f := &env.flags
+	line := append([]string{"regie"}, words...)
+	line = append(line, givenFlags("--data-dir", f.DataDir, "--database", withoutPassword(f.Database),
+		"--config", f.Config, "--server", f.Server, "--workspace", f.Workspace)...)
 	provider := f.Provider
 	if provider == config.ProviderDemo { // a run of the demo resumes without it
 		provider = ""
 	}
 	return strings.Join(append(line, givenFlags("--provider", provider, "--base-url", f.BaseURL, "--model", f.Model,
 		"--replay", f.Replay, "--record", f.Record)...), " ")
-}
-
-// storeFlags are the given flags that name the engine; everywhere with those of a server.
-func (env *environment) storeFlags(everywhere bool) []string {
-	f := &env.flags
-	out := givenFlags("--data-dir", f.DataDir, "--database", withoutPassword(f.Database), "--config", f.Config)
-	if everywhere {
-		out = append(out, givenFlags("--server", f.Server, "--workspace", f.Workspace)...)
-	}
-	return out
 }
 
 // givenFlags returns, for a shell, those of pairs of names and values that have a value.

@@ -131,7 +131,6 @@ const localOnly = "of this machine"
 
 // loadConfig loads the settings of a command. A local command ignores REGIE_SERVER.
 func loadConfig(env *environment, cmd *cobra.Command) (err error) {
-	env.text.Called(env.storeFlags(true), env.storeFlags(false))
 	if cmd.Annotations[localOnly] != "" {
 		if env.flags.Server != "" {
 			return regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", cmd.Name())

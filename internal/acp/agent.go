@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -24,7 +25,7 @@ import (
 
 // Config sets an agent up.
 type Config struct {
-	Control Control
+	Control *client.Client
 	Text    *text.Printer
 	Version string
 	// Request is what a message in the workspace of a directory is sent with; it returns why the
@@ -33,9 +34,6 @@ type Config struct {
 	// Look says what stands at a path of the workspace at a root, as app.Look.
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
 }
-
-// Control is what an agent asks of an engine.
-type Control = *client.Client
 
 // agent serves one editor.
 type agent struct {
@@ -51,11 +49,10 @@ type agent struct {
 type session struct {
 	id      regie.ID
 	request dispatch.RunRequest
+	seen    atomic.Int64 // the last event of its log that was told
 
-	mu      sync.Mutex
-	seen    int64 // the last event of its log that was told
-	running regie.ID
-	leave   func() // ends who follows it, and waits for that
+	mu    sync.Mutex
+	leave func() // ends who follows it in the background, and waits for that
 }
 
 // Serve speaks the protocol until the reader ends or ctx does. Nothing but the protocol is written
@@ -64,10 +61,13 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &agent{Config: c, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
-	ready := make(chan struct{})
-	a.conn = sdk.NewAgentSideConnection(a, out, &gate{Reader: in, open: ready})
+	heard, hears := io.Pipe() // nothing is heard before the agent knows its connection
+	a.conn = sdk.NewAgentSideConnection(a, out, heard)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what it cannot read, word for word
-	close(ready)
+	go func() {
+		_, err := io.Copy(hears, in)
+		hears.CloseWithError(err)
+	}()
 	select {
 	case <-a.conn.Done():
 	case <-ctx.Done():
@@ -82,17 +82,6 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// gate holds what comes back until the agent knows its connection.
-type gate struct {
-	io.Reader
-	open <-chan struct{}
-}
-
-func (g *gate) Read(p []byte) (int, error) {
-	<-g.open
-	return g.Reader.Read(p)
-}
-
 // Initialize implements sdk.Agent.
 func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	title := "Regie"
@@ -101,10 +90,7 @@ func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.Initiali
 		AgentInfo: &sdk.Implementation{Name: "regie", Title: &title, Version: a.Version},
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
-			SessionCapabilities: sdk.SessionCapabilities{
-				List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
-				Close: &sdk.SessionCloseCapabilities{},
-			},
+			SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}},
 		},
 	}, nil
 }
@@ -161,52 +147,46 @@ func (a *agent) known(id sdk.SessionId) (*session, error) {
 	return nil, regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(clip(string(id), 60)))
 }
 
+// ResumeSession implements sdk.Agent: an editor loads the session.
+func (a *agent) ResumeSession(context.Context, sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
+	return sdk.ResumeSessionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionResume)
+}
+
+// CloseSession implements sdk.Agent: an editor goes away.
+func (a *agent) CloseSession(context.Context, sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
+	return sdk.CloseSessionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionClose)
+}
+
 // LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on
-// it is followed.
+// it is followed. A session of another workspace is unknown.
 func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (out sdk.LoadSessionResponse, _ error) {
-	return out, a.refused(a.take(ctx, in.SessionId, in.Cwd, a.replay))
-}
-
-// ResumeSession implements sdk.Agent: LoadSession without what was said.
-func (a *agent) ResumeSession(ctx context.Context, in sdk.ResumeSessionRequest) (
-	out sdk.ResumeSessionResponse, _ error,
-) {
-	return out, a.refused(a.take(ctx, in.SessionId, in.Cwd, nil))
-}
-
-// take opens a stored session, shows it, and follows its run. One of another workspace is unknown.
-func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string,
-	show func(context.Context, *session, *store.SessionView) error,
-) error {
-	request, err := a.in(dir)
+	request, err := a.in(in.Cwd)
 	if err != nil {
-		return err
+		return out, a.refused(err)
 	}
-	id, err := regie.ParseID(string(named))
+	id, err := regie.ParseID(string(in.SessionId))
 	if err != nil {
-		return err
+		return out, a.refused(err)
 	}
 	view, err := a.Control.Session(ctx, id)
 	if err == nil && view.Root != request.Root {
 		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
 	}
 	if err != nil {
-		return err
+		return out, a.refused(err)
 	}
 	// the session's own
 	request.Agent, request.Provider, request.Model, request.Settings = view.Agent, "", "", regie.Hash{}
-	if old, err := a.known(named); err == nil {
+	if old, err := a.known(in.SessionId); err == nil {
 		old.stopFollowing()
 	}
-	s := &session{id: id, request: request, seen: view.Head}
+	s := &session{id: id, request: request}
+	s.seen.Store(view.Head)
 	a.open(s)
-	if show != nil {
-		err = show(ctx, s, &view)
-	}
-	if err == nil {
+	if err = a.replay(ctx, s, &view); err == nil {
 		a.goOn(s, &view)
 	}
-	return err
+	return out, a.refused(err)
 }
 
 // ListSessions implements sdk.Agent: the newest sessions, on one page.
@@ -233,32 +213,8 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 	return out, a.refused(err)
 }
 
-// CloseSession implements sdk.Agent: the editor is told no more of it. Nothing of it is stopped.
-func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (out sdk.CloseSessionResponse, _ error) {
-	s, err := a.known(in.SessionId)
-	if err != nil {
-		return out, a.refused(err)
-	}
-	s.stopFollowing()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.sessions, in.SessionId)
-	return out, nil
-}
-
-// Cancel implements sdk.Agent: the run is interrupted (decision 6). A prompt that waits for it is
-// told so by its own context.
-func (a *agent) Cancel(ctx context.Context, in sdk.CancelNotification) error {
-	s, err := a.known(in.SessionId)
-	if err != nil {
-		return a.refused(err)
-	}
-	var round regie.ID
-	if s.locked(func() { round = s.running }); round.IsZero() {
-		return nil
-	}
-	return a.refused(a.interrupt(ctx, round))
-}
+// Cancel implements sdk.Agent: a prompt that waits is told so by its own context.
+func (a *agent) Cancel(context.Context, sdk.CancelNotification) error { return nil }
 
 // interrupt interrupts a round; one that has ended meanwhile needs none.
 func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
@@ -276,11 +232,8 @@ func (a *agent) refused(err error) error {
 		return err
 	}
 	code, number := regie.CodeOf(err), -32602
-	switch code {
-	case regie.CodeNotFound, regie.CodeFileNotFound:
+	if code == regie.CodeNotFound || code == regie.CodeFileNotFound {
 		number = -32002
-	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeDiskFull, regie.CodeDatabaseDown:
-		number = -32603
 	}
 	data := map[string]any{"code": string(code)}
 	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: data}

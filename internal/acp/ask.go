@@ -9,6 +9,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
@@ -72,36 +73,40 @@ func (f *follower) putAll(ctx context.Context) error {
 	return nil
 }
 
-// choice is something that the person can say, and what it means.
-type choice[T any] struct {
-	kind     sdk.PermissionOptionKind
-	id, name string
-	means    T
+// choices are what the person can say, and what each means.
+type choices[T any] struct {
+	options []sdk.PermissionOption
+	means   map[sdk.PermissionOptionId]T
 }
 
-// choose asks the person, and returns what they said, with the reason that the protocol has no word
+func (c *choices[T]) add(kind sdk.PermissionOptionKind, id sdk.PermissionOptionId, name string, means T) {
+	c.options = append(c.options, sdk.PermissionOption{Kind: kind, Name: name, OptionId: id})
+	if c.means == nil {
+		c.means = map[sdk.PermissionOptionId]T{}
+	}
+	c.means[id] = means
+}
+
+// ask asks the person, and returns what they said, with the reason that the protocol has no word
 // for. It returns errLater for what they leave open; what was not offered decides nothing.
-func choose[T any](ctx context.Context, f *follower, call sdk.ToolCallUpdate, choices []choice[T]) (
-	means T, reason string, err error,
-) {
+func (c *choices[T]) ask(ctx context.Context, f *follower, call sdk.ToolCallUpdate) (means T, reason string, err error) {
 	pending := sdk.ToolCallStatusPending
 	call.Status = &pending
-	request := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(f.s.id.String()), ToolCall: call}
-	for _, c := range choices {
-		request.Options = append(request.Options,
-			sdk.PermissionOption{Kind: c.kind, Name: c.name, OptionId: sdk.PermissionOptionId(c.id)})
-	}
-	out, err := f.conn.RequestPermission(ctx, request)
+	out, err := f.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
+		SessionId: sdk.SessionId(f.s.id.String()), ToolCall: call, Options: c.options,
+	})
 	if ctx.Err() != nil {
 		return means, "", context.Cause(ctx)
 	}
-	for _, c := range choices {
-		if err == nil && out.Outcome.Selected != nil && string(out.Outcome.Selected.OptionId) == c.id {
-			reason, _ = out.Meta["reason"].(string)
-			return c.means, reason, nil
-		}
+	if err != nil || out.Outcome.Selected == nil {
+		return means, "", errLater
 	}
-	return means, "", errLater
+	means, offered := c.means[out.Outcome.Selected.OptionId]
+	if !offered {
+		return means, "", errLater
+	}
+	reason, _ = out.Meta["reason"].(string)
+	return means, reason, nil
 }
 
 // putCall puts one call to the person and stores what they say: once, for longer with what that
@@ -123,29 +128,21 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 	if len(why) > 0 {
 		d.content = append([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(why, "\n")))}, d.content...)
 	}
-	choices := []choice[regie.Decision]{
-		{sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"), regie.Decision{Answer: regie.AnswerAllow}},
-	}
+	var said choices[regie.Decision]
+	said.add(sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"), regie.Decision{Answer: regie.AnswerAllow})
 	for i := range review.Preview.Scopes {
-		scope, n := &review.Preview.Scopes[i], strconv.Itoa(i)
+		scope, n := &review.Preview.Scopes[i], sdk.PermissionOptionId(strconv.Itoa(i))
 		covers := plain.Line(t.Sentence(scope.Sentence))
-		choices = append(choices,
-			choice[regie.Decision]{
-				sdk.PermissionOptionKindAllowAlways, "session:" + n, t.T("Allow in this session: %s", covers),
-				regie.Decision{Answer: regie.AnswerSession, Scope: scope},
-			},
-			choice[regie.Decision]{
-				sdk.PermissionOptionKindAllowAlways, "always:" + n, t.T("Always allow in this workspace: %s", covers),
-				regie.Decision{Answer: regie.AnswerAlways, Scope: scope},
-			})
+		said.add(sdk.PermissionOptionKindAllowAlways, "session:"+n, t.T("Allow in this session: %s", covers),
+			regie.Decision{Answer: regie.AnswerSession, Scope: scope})
+		said.add(sdk.PermissionOptionKindAllowAlways, "always:"+n, t.T("Always allow in this workspace: %s", covers),
+			regie.Decision{Answer: regie.AnswerAlways, Scope: scope})
 	}
-	choices = append(choices, choice[regie.Decision]{
-		sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"), regie.Decision{Answer: regie.AnswerDeny},
-	})
-	decision, reason, err := choose(ctx, f, sdk.ToolCallUpdate{
+	said.add(sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"), regie.Decision{Answer: regie.AnswerDeny})
+	decision, reason, err := said.ask(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind,
-		Locations: d.locations, Content: d.content, RawInput: d.input,
-	}, choices)
+		Locations: d.locations, Content: d.content,
+	})
 	if err != nil {
 		return err
 	}
@@ -162,27 +159,22 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 // putQuestion puts a question to the person as a choice: of its options, or of yes and no. What is
 // to be written is written as the next message.
 func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
-	yes, no := true, false
-	var choices []choice[regie.QuestionReply]
-	option := func(kind sdk.PermissionOptionKind, id, name string, reply regie.QuestionReply) {
-		choices = append(choices, choice[regie.QuestionReply]{kind, id, name, reply})
-	}
+	var said choices[regie.QuestionReply]
 	if q.Module.Kind == regie.ModuleValidation {
-		option(sdk.PermissionOptionKindAllowOnce, "yes", f.Text.T("Yes"), regie.QuestionReply{Yes: &yes})
-		option(sdk.PermissionOptionKindRejectOnce, "no", f.Text.T("No"), regie.QuestionReply{Yes: &no})
+		said.add(sdk.PermissionOptionKindAllowOnce, "yes", f.Text.T("Yes"), chat.YesNo(true))
+		said.add(sdk.PermissionOptionKindRejectOnce, "no", f.Text.T("No"), chat.YesNo(false))
 	}
 	for i, name := range q.Module.Options {
-		reply := regie.QuestionReply{Choices: []string{name}}
-		option(sdk.PermissionOptionKindAllowOnce, "choice:"+strconv.Itoa(i), plain.Line(name), reply)
+		said.add(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionId("choice:"+strconv.Itoa(i)), plain.Line(name),
+			regie.QuestionReply{Choices: []string{name}})
 	}
 	if q.Module.AllowFreeText {
-		option(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"),
-			regie.QuestionReply{})
+		said.add(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"), regie.QuestionReply{})
 	}
 	title, kind := plain.Visible(q.Module.Text), sdk.ToolKindOther
-	reply, _, err := choose(ctx, f, sdk.ToolCallUpdate{
+	reply, _, err := said.ask(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title, Kind: &kind,
-	}, choices)
+	})
 	switch {
 	case err != nil:
 		return err

@@ -59,25 +59,14 @@ func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment
 	return out, nil
 }
 
-// within is the path in the workspace that an address names, also through a link or below the
-// directory that the editor has open.
+// within is the path in the workspace that an address names.
 func (s *session) within(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
 		return "", false
 	}
-	for _, path := range []string{u.Path, resolved(u.Path)} {
-		if rel, err := filepath.Rel(s.request.Root, path); err == nil && filepath.IsLocal(rel) {
-			return filepath.ToSlash(rel), true
-		}
-	}
-	return "", false
-}
-
-// resolved is a path without links, as far as it is there.
-func resolved(path string) string {
-	path, _ = filepath.EvalSymlinks(path)
-	return path
+	rel, err := filepath.Rel(s.request.Root, u.Path)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 // silent are the tools that are shown in another way: as a plan, a question, an answer.
@@ -113,7 +102,6 @@ type drawn struct {
 	kind      sdk.ToolKind
 	locations []sdk.ToolCallLocation
 	content   []sdk.ToolCallContent
-	input     any
 }
 
 // draw shows a call by its arguments.
@@ -121,11 +109,7 @@ func (s *session) draw(tool, written string) drawn {
 	var args arguments
 	_ = json.Unmarshal([]byte(written), &args) // a model's: what does not fit is shown without
 	d := drawn{kind: cmp.Or(kinds[tool], sdk.ToolKindOther)}
-	d.title = plain.Line(strings.TrimSpace(tool + " " + clip(cmp.Or(args.Path, args.Query, args.Command), 200)))
-	var input any
-	if json.Unmarshal([]byte(written), &input) == nil {
-		d.input = harmless(input)
-	}
+	d.title = plain.Line(strings.TrimSpace(tool + " " + clip(cmp.Or(args.Path, args.Query, args.Command, written), 200)))
 	if args.Path == "" || !filepath.IsLocal(args.Path) || !strings.HasPrefix(tool, "files.") {
 		return d
 	}
@@ -143,25 +127,6 @@ func (s *session) draw(tool, written string) drawn {
 	return d
 }
 
-// harmless is a value of JSON whose texts do nothing to who shows them.
-func harmless(value any) any {
-	switch v := value.(type) {
-	case string:
-		return plain.Visible(clip(v, maxShown))
-	case []any:
-		for i := range v {
-			v[i] = harmless(v[i])
-		}
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, member := range v {
-			out[plain.Line(name)] = harmless(member)
-		}
-		return out
-	}
-	return value
-}
-
 // start is a call as an editor is told it first, with what it brought where it has that.
 func (s *session) start(c *regie.Call) sdk.SessionUpdate {
 	d := s.draw(c.Tool, c.Arguments)
@@ -170,7 +135,7 @@ func (s *session) start(c *regie.Call) sdk.SessionUpdate {
 	}
 	return sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title, sdk.WithStartKind(d.kind),
 		sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))), sdk.WithStartLocations(d.locations),
-		sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input))
+		sdk.WithStartContent(d.content))
 }
 
 // settledAs is what an editor shows the end of a call as; exit is that of a command that failed.

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"iter"
-	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // follower tells an editor what happens in a session until a round of it has ended.
@@ -31,22 +29,10 @@ type follower struct {
 	note regie.Sentence
 	err  error // the first of telling and of asking the engine, which ends it
 
-	at      place // the reply whose text is told
-	told    string
-	pieces  plain.Stream // of it
-	thought plain.Stream
-	whole   place // the last reply that was told whole
-	batch   place // a reply whose calls have not all their results
-	held    []*dispatch.Delta
+	replies chat.Replies
 	drawn   map[regie.ID]regie.ID // the rounds of the calls that were told
 	asking  func()                // ends the asking, where it is under way
 	asked   chan error            // how it ended: nil where all was answered
-}
-
-// place is a reply's place: its round and exchange.
-type place struct {
-	round    regie.ID
-	exchange int
 }
 
 func (a *agent) follow(s *session, round regie.ID) *follower {
@@ -58,27 +44,16 @@ func (a *agent) follow(s *session, round regie.ID) *follower {
 func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 	inner, leave := context.WithCancel(f.ctx)
 	defer leave()
-	items, failed := make(chan dispatch.Item), make(chan error, 1)
-	var after int64
-	f.s.locked(func() { after = f.s.seen })
-	go func() {
-		failed <- f.Control.Events(inner, f.s.id, after, func(item dispatch.Item) error {
-			select {
-			case items <- item:
-				return nil
-			case <-inner.Done():
-				return context.Cause(inner)
-			}
-		})
-	}()
+	feed := chat.Follow(inner, f.Control, f.s.id, f.s.seen.Load())
+	defer feed.Stop()
 	defer f.stopAsking()
 	stopped := ctx.Done()
 	for f.end == "" && f.err == nil {
 		f.ask(inner)
 		select {
-		case item := <-items:
+		case item := <-feed.Items:
 			f.item(item)
-		case err := <-failed:
+		case err := <-feed.Ended:
 			return "", err
 		case err := <-f.asked:
 			f.stopAsking()
@@ -145,50 +120,18 @@ func (f *follower) item(item dispatch.Item) {
 	}
 	if item.Event != nil {
 		f.event(item.Event)
-		f.s.locked(func() { f.s.seen = item.Event.Seq })
+		f.s.seen.Store(item.Event.Seq)
 	}
-	held := f.held
-	f.held = nil
-	for _, d := range held {
-		f.delta(d)
+	for _, held := range f.replies.Release() {
+		f.delta(held)
 	}
 }
 
-// delta tells a piece of a reply. Deltas overtake events: what belongs behind an event that has not
-// come yet is held back, and what comes behind its message is dropped, because the message has it.
+// delta tells a piece of a reply.
 func (f *follower) delta(d *dispatch.Delta) {
-	at := place{d.RoundID, d.Exchange}
-	switch {
-	case d.Content == "" && d.Thinking == "" || at == f.whole:
-		return
-	case f.at != place{} && f.at != at, f.batch != place{} && f.batch.round == at.round:
-		f.held = append(f.held, d)
-		return
-	case f.at != at:
-		f.at, f.pieces, f.thought = at, plain.Stream{}, plain.Stream{}
-	}
-	f.think(f.thought.Add(d.Thinking))
-	piece := f.pieces.Add(d.Content)
-	f.told += piece
-	f.say(piece)
-}
-
-// body is what is read of an event's body.
-type body struct {
-	RoundID regie.ID           `json:"round_id"`
-	State   string             `json:"state"`
-	Session regie.SessionState `json:"session_state"`
-	End     regie.RoundEnd     `json:"end_reason"`
-	Note    regie.Sentence     `json:"end_note"`
-	CallID  regie.ID           `json:"call_id"`
-	Message regie.ID           `json:"message_id"`
-	Exit    string             `json:"exit"`
-	Plan    struct {
-		Steps []struct {
-			Text   string `json:"text"`
-			Status string `json:"status"`
-		} `json:"steps"`
-	} `json:"plan"`
+	content, thinking := f.replies.Delta(d)
+	f.think(thinking)
+	f.say(content)
 }
 
 // event tells an event; what was erased is not told.
@@ -197,30 +140,24 @@ func (f *follower) event(event *regie.Event) {
 	if event.Type == regie.EventMessage && json.Unmarshal(event.Body, &m) == nil {
 		f.message(&m)
 	}
-	var b body
-	if event.Type == regie.EventMessage || json.Unmarshal(event.Body, &b) != nil {
-		return
-	}
+	b := chat.BodyOf(event)
 	f.state = cmp.Or(b.Session, f.state)
 	switch event.Type {
 	case regie.EventSessionState:
 		f.state = regie.SessionState(b.State)
 	case regie.EventRound:
-		if b.State == string(regie.RoundEnded) {
-			f.at, f.told, f.batch = place{}, "", place{}
-			if b.RoundID == f.round && !f.pending {
-				f.end, f.note = b.End, b.Note
-			}
+		f.replies.Round(&b)
+		if chat.RoundEnds(event, &b) && b.RoundID == f.round && !f.pending {
+			f.end, f.note = b.End, b.Note
 		}
 	case regie.EventMessageWithdrawn:
-		if f.pending && b.Message == f.own { // it was taken back elsewhere, or its session was stopped
+		if f.pending && b.MessageID == f.own { // it was taken back elsewhere, or its session was stopped
 			f.end = regie.EndStopped
 		}
 	case regie.EventStreamReset:
-		if f.told != "" {
+		if f.replies.Reset() {
 			f.say("\n\n" + f.Text.T("the model is asked again") + "\n\n")
 		}
-		f.at, f.told = place{}, ""
 	case regie.EventToolCall, regie.EventToolResult:
 		if round := f.drawn[b.CallID]; !round.IsZero() {
 			f.called(&b, round, event.Type == regie.EventToolResult)
@@ -230,7 +167,7 @@ func (f *follower) event(event *regie.Event) {
 	}
 }
 
-func (f *follower) plan(b *body) {
+func (f *follower) plan(b *chat.Body) {
 	entries := []sdk.PlanEntry{}
 	for _, step := range b.Plan.Steps {
 		status := map[string]sdk.PlanEntryStatus{
@@ -247,11 +184,10 @@ func (f *follower) plan(b *body) {
 
 // message tells what of a message was not told yet.
 func (f *follower) message(m *regie.Message) {
-	at := place{m.RoundID, m.Exchange}
+	content, thinking, again := f.replies.Message(m)
 	switch {
 	case m.Sender == regie.SenderUser && m.ID == f.own: // its turn has come
 		f.round, f.pending = m.RoundID, false
-		f.s.locked(func() { f.s.running = m.RoundID })
 		if f.cancelled { // it was to end before it had begun
 			f.fails(f.interrupt(f.ctx, f.round))
 		}
@@ -260,75 +196,43 @@ func (f *follower) message(m *regie.Message) {
 			f.tell(sdk.UpdateUserMessageText(plain.Strip(m.LinearText())))
 		}
 	case m.AI != nil:
-		f.reply(m, at)
-	case m.System != nil:
-		if at == f.batch {
-			f.batch = place{}
+		f.think(thinking)
+		if again {
+			f.say("\n\n")
+		}
+		f.say(content)
+		if len(m.CallIDs()) > 0 {
+			f.proposed(m)
 		}
 	case m.Sender == regie.SenderAI && m.Text != "":
 		f.say("\n" + m.Text + "\n")
 	}
 }
 
-// reply tells what of a reply did not stream, its calls, and its usage.
-func (f *follower) reply(m *regie.Message, at place) {
-	whole := plain.Strip(strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat))
-	rest, thought := whole, thoughts(m.AI)
-	if at == f.at {
-		thought = f.thought.Rest()
-		var is bool
-		if rest, is = strings.CutPrefix(whole, f.told); !is { // pieces of it got lost: the whole of it
-			rest = "\n\n" + whole
-		}
-	}
-	f.think(thought)
-	f.say(rest)
-	f.whole, f.at, f.told = at, place{}, ""
-	if len(m.CallIDs()) > 0 {
-		f.batch = at
-	} else if m.Usage == nil {
-		return
-	}
+// proposed tells a reply's calls.
+func (f *follower) proposed(m *regie.Message) {
 	// a reply's event binds arguments by their hash: the calls' rows have them
 	view, err := f.Control.Get(f.ctx, m.RoundID)
 	f.fails(err)
-	for c := range callsOf(&view) {
-		if shown := *c; c.Exchange == m.Exchange && !silent(c.Tool) {
-			f.drawn[c.ID], shown.State = m.RoundID, regie.CallProposed
-			f.tell(f.s.start(&shown))
-		}
-	}
-	if size := view.Round.Limits.ContextTokens; m.Usage != nil && size > 0 { // how full the context is
-		f.tell(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{
-			Size: size, Used: int(m.Usage.Input + m.Usage.Output),
-		}})
-	}
-}
-
-// callsOf are the calls of a round.
-func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
-	return func(yield func(*regie.Call) bool) {
-		for i := range view.Exchanges {
-			for j := range view.Exchanges[i].Calls {
-				if !yield(&view.Exchanges[i].Calls[j]) {
-					return
-				}
-			}
+	for _, c := range chat.CallsOf(&view) {
+		if c.Exchange == m.Exchange && !silent(c.Tool) {
+			f.drawn[c.ID], c.State = m.RoundID, regie.CallProposed
+			f.tell(f.s.start(&c))
 		}
 	}
 }
 
 // called tells how far a call has come, and what it brought.
-func (f *follower) called(b *body, round regie.ID, settled bool) {
+func (f *follower) called(b *chat.Body, round regie.ID, settled bool) {
 	options := []sdk.ToolCallUpdateOpt{sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))}
 	if settled {
 		view, err := f.Control.Get(f.ctx, round)
 		f.fails(err)
-		for c := range callsOf(&view) {
+		for _, c := range chat.CallsOf(&view) {
 			if c.ID == b.CallID {
 				drawn := f.s.draw(c.Tool, cmp.Or(string(c.Executed), c.Arguments))
 				options = append(options,
-					sdk.WithUpdateContent(append(drawn.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))))
+					sdk.WithUpdateContent(append(drawn.content, sdk.ToolContent(sdk.TextBlock(resultOf(&c))))))
 			}
 		}
 	}
@@ -337,7 +241,6 @@ func (f *follower) called(b *body, round regie.ID, settled bool) {
 
 // ended says how the round ended.
 func (f *follower) ended() (sdk.StopReason, error) {
-	f.s.locked(func() { f.s.running = regie.ID{} })
 	why := f.Text.T("the run ended: %s", f.Text.Sentence(f.note))
 	switch f.end {
 	case regie.EndInterrupted, regie.EndStopped:

@@ -6,6 +6,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -34,7 +35,6 @@ func (a *agent) prompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReaso
 	if err != nil {
 		return "", err
 	}
-	s.locked(func() { s.running = run.RoundID })
 	f := a.follow(s, run.RoundID)
 	f.own, f.pending = run.MessageID, run.Pending
 	if run.Pending { // what the run before it waits for is asked again
@@ -58,75 +58,56 @@ func (a *agent) goOn(s *session, view *store.SessionView) {
 	done := make(chan struct{})
 	f := a.follow(s, view.History[n-1].ID)
 	f.background, f.state = true, view.State
-	s.locked(func() {
-		s.running, s.leave = f.round, func() {
-			cancel()
-			<-done
-		}
-	})
+	s.mu.Lock()
+	s.leave = func() {
+		cancel()
+		<-done
+	}
+	s.mu.Unlock()
 	go func() {
 		defer close(done)
 		_, _ = f.run(ctx) // who follows next reads on; an error of the engine meets the next prompt too
 	}()
 }
 
-// locked runs something that touches what a prompt and who follows in the background share.
-func (s *session) locked(do func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	do()
-}
-
 // stopFollowing ends who follows the session in the background.
 func (s *session) stopFollowing() {
-	leave := func() {}
-	s.locked(func() {
-		if s.leave != nil {
-			leave, s.leave = s.leave, nil
-		}
-	})
-	leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leave != nil {
+		s.leave()
+	}
+	s.leave = nil
 }
 
 // replay tells the editor what a stored session has said.
-func (a *agent) replay(ctx context.Context, s *session, view *store.SessionView) error {
+func (a *agent) replay(ctx context.Context, s *session, view *store.SessionView) (err error) {
+	tell := func(update sdk.SessionUpdate) {
+		if err == nil {
+			err = a.tell(ctx, s, update)
+		}
+	}
 	for i := range view.Thread {
 		m := &view.Thread[i]
 		if m.Superseded || m.Message.System != nil {
 			continue
 		}
-		var updates []sdk.SessionUpdate
 		switch {
 		case m.Message.Sender == regie.SenderUser:
-			updates = append(updates, sdk.UpdateUserMessageText(plain.Strip(m.Message.LinearText())))
+			tell(sdk.UpdateUserMessageText(plain.Strip(m.Message.LinearText())))
 		case m.Message.AI != nil:
-			if thought := thoughts(m.Message.AI); thought != "" {
-				updates = append(updates, sdk.UpdateAgentThoughtText(thought))
+			if thought := chat.Thoughts(m.Message.AI); thought != "" {
+				tell(sdk.UpdateAgentThoughtText(thought))
 			}
-			updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(m.Message.AI.Text())))
+			tell(sdk.UpdateAgentMessageText(plain.Strip(m.Message.AI.Text())))
 		case m.Message.Text != "":
-			updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(m.Message.Text)))
+			tell(sdk.UpdateAgentMessageText(plain.Strip(m.Message.Text)))
 		}
 		for j := range m.Calls {
 			if !silent(m.Calls[j].Tool) {
-				updates = append(updates, s.start(&m.Calls[j]))
-			}
-		}
-		for _, update := range updates {
-			if err := a.tell(ctx, s, update); err != nil {
-				return err
+				tell(s.start(&m.Calls[j]))
 			}
 		}
 	}
-	return nil
-}
-
-// thoughts are what a reply thinks.
-func thoughts(reply *regie.AIReply) (out string) {
-	for i := range reply.Parts {
-		if reply.Parts[i].Type == regie.PartThinking {
-			out += plain.Strip(reply.Parts[i].Text)
-		}
-	}
-	return out
+	return err
 }

@@ -39,7 +39,7 @@ var arrows = []arrow{
 		".", "internal/access", "internal/approval", "internal/config", "internal/dispatch", "internal/engine", "internal/index", "internal/plain", "internal/prompt", "internal/provider", "internal/provider/cache", "internal/snapshot", "internal/store",
 		"internal/store/sqlite", "internal/text", "internal/tool", "internal/toolkit/session", "internal/toolkit/shell", "internal/undo", "internal/workspace",
 	}, "the service: one type per noun, who may do what; knows no transport"},
-	{"internal/acp", []string{".", "client", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: a client for editors"},
+	{"internal/acp", []string{".", "client", "internal/approval", "internal/chat", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: a client for editors"},
 	{"internal/tui", []string{".", "internal/chat", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control; what it shows is worded in internal/chat"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{

@@ -19,7 +19,6 @@ var wideTypes = map[string]int{
 	"internal/dispatch.Dispatcher":   59,
 	"internal/httpapi.server":        48,
 	"internal/store/storetest.World": 60,
-	"internal/tui.model":             51,
 	"internal/workspace.Root":        47,
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -18,30 +19,34 @@ type Batch struct {
 	Page    *Page
 	Host    BatchHost
 	Asked   regie.Approval
-	At      int  // the call that is asked about
-	Seen    Seen // the calls that were shown
+	At      int // the call that is asked about
 	Edit    EditedCall
-	Busy    bool // an answer is on its way
-	covers  bool // that follows from an answer for longer
+	Busy    bool         // an answer is on its way
+	seen    map[int]bool // the calls that were shown, and whether a diff was shortened
+	whole   bool         // all that are left stand there, and Y once more allows them
+	covers  bool         // that follows from an answer for longer
+}
+
+// NewBatch returns a Batch that was not begun.
+func NewBatch(control Control, page *Page, host BatchHost, asked *regie.Approval) *Batch {
+	return &Batch{Control: control, Page: page, Host: host, Asked: *asked, seen: map[int]bool{}}
 }
 
 // BatchHost is the terminal that puts a Batch to the person.
 type BatchHost interface {
 	Do(order Order, work Work)
 	ShowError(err error)
-	// Hint says why a key does nothing.
-	Hint(line string)
-	// Asking reports whether the batch is still what the person is asked. Reread has them read what
-	// was just written before they answer.
+	// Asking reports whether the batch is still what the person is asked.
 	Asking() bool
-	Reread()
-	// Moved says that another call is asked about, Closed that nothing is left to be asked.
-	Moved()
-	Closed()
-	// Decided shows what the person decided. Elsewhere shows what somebody else did, by answer, and
-	// reports whether it has.
-	Decided(decisions []regie.Decision)
-	Elsewhere(decisions [][]regie.Decision) bool
+	// Changed has them read what was just written before they answer; own says that it follows from
+	// their own answer. Another call may be asked about by now, or nothing any more.
+	Changed(own bool)
+	// EditCall has them write other arguments, AskReason why they say no, AskScope what an answer
+	// for longer covers; PutOff leaves the approval in the inbox.
+	EditCall()
+	AskReason()
+	AskScope(answer regie.Answer)
+	PutOff(id regie.ID)
 }
 
 // EditedCall is a call with the arguments that the person has written, as it would run; Review is
@@ -66,60 +71,130 @@ func (b *Batch) Over() bool {
 	return b.At >= len(b.Asked.Reviews) || b.Asked.State != regie.ApprovalOpen
 }
 
-// Left are the calls that nobody has decided, from the one that is asked about on.
-func (b *Batch) Left() []regie.Decision { return Undecided(&b.Asked, b.At) }
+// left are the calls that nobody has decided, from the one that is asked about on.
+func (b *Batch) left() (calls []int) {
+	for i := b.At; i < len(b.Asked.Reviews); i++ {
+		if b.Asked.Reviews[i].Decision == nil {
+			calls = append(calls, i)
+		}
+	}
+	return calls
+}
 
-// Begin shows the head, with the calls, and reports whether it has not room for all of them. The
-// first call is asked about.
-func (b *Batch) Begin() (more bool) {
-	b.Seen = Seen{}
+// Begin shows the head, with the calls. The first one is asked about.
+func (b *Batch) Begin() {
 	b.Page.ApprovalHead(&b.Asked)
-	more = b.Page.Calls(&b.Asked, ListedCalls)
+	b.Page.Calls(&b.Asked)
 	b.At = -1
-	b.advance()
-	return more
+	b.advance(true)
 }
 
 // Show writes the call that is asked about as it was proposed.
-func (b *Batch) Show() { b.Page.Call(&b.Asked, b.At, b.Seen) }
+func (b *Batch) Show() { b.show(b.At) }
 
-// ShowDiff writes its diff whole, as it is asked about.
-func (b *Batch) ShowDiff() {
-	switch {
-	case b.Edit.Review != nil:
-		b.Page.Diff(b.Edit.Review, 0)
-	case !b.Edit.Refused:
-		b.Page.Diff(b.Review(), 0)
+func (b *Batch) show(call int) {
+	b.Page.callNumber(&b.Asked, call)
+	b.Page.Review(call+1, &b.Asked.Reviews[call])
+	b.seen[call] = b.Page.Diff(&b.Asked.Reviews[call], shownLines)
+}
+
+// showUnseen writes those of some calls that the person has not been shown, since nothing is
+// allowed that was not (decision 20). It reports whether there were any.
+func (b *Batch) showUnseen(calls []int) (some bool) {
+	for _, call := range calls {
+		if _, seen := b.seen[call]; !seen {
+			b.show(call)
+			some = true
+		}
+	}
+	return some
+}
+
+// isCut reports whether the diff of one of some calls was shortened.
+func (b *Batch) isCut(calls []int) bool {
+	return slices.ContainsFunc(calls, func(call int) bool { return b.seen[call] })
+}
+
+// showWhole writes the diffs of some calls whole.
+func (b *Batch) showWhole(calls []int) {
+	for _, call := range calls {
+		b.Page.callNumber(&b.Asked, call)
+		b.Page.Diff(&b.Asked.Reviews[call], 0)
 	}
 }
 
-// Propose asks about the call as it was proposed again.
-func (b *Batch) Propose() {
+// Keys answer for the call that is asked about, as it was proposed or as it was edited; or for all
+// that are left, once those stand there.
+func (b *Batch) Keys() []Key {
+	t, proposed := b.Page.Text, b.Edit.AsProposed()
+	noToAll := Key{"N", t.T("[N] no to all"), b.denyLeft}
+	if b.whole {
+		left := b.left()
+		list := []Key{{"Y", t.T("[Y] again allows these %d calls", len(left)), b.allowLeft}, noToAll}
+		if b.isCut(left) {
+			list = append(list, Key{"v", t.T("[v] whole diff"), func() { b.showWhole(left) }})
+		}
+		return append(list, Key{"b esc " + noNames, t.T("[b] back"), func() { b.whole = false }})
+	}
+	yes, edit := Key{yesNames, t.T("[y] once"), b.allow}, Key{"e", t.T("[e] edit"), b.Host.EditCall}
+	shown, cut := b.Edit.Review, b.Edit.Cut
+	var list []Key
+	switch {
+	case b.Edit.Refused:
+		edit.Label, yes.Label = t.T("[e] edit again"), ""
+		list = []Key{edit, {"b", t.T("[b] as it was proposed"), b.propose}, yes}
+	case !proposed:
+		yes.Label = t.T("[y] once, as edited")
+		list = []Key{yes, edit}
+	case len(b.Review().Preview.Scopes) > 0: // else no answer for longer can cover it
+		list = []Key{
+			yes,
+			{"s", t.T("[s] session"), func() { b.Host.AskScope(regie.AnswerSession) }},
+			{"a", t.T("[a] always"), func() { b.Host.AskScope(regie.AnswerAlways) }},
+			edit,
+		}
+	default:
+		list = []Key{yes, edit}
+	}
+	list = append(list, Key{noNames, t.T("[n] no"), func() { b.Deny("") }},
+		Key{"r", t.T("[r] no, because…"), b.Host.AskReason})
+	if proposed {
+		shown, cut = b.Review(), b.seen[b.At]
+		yesToAll := Key{"Y", t.T("[Y] yes to all"), b.allowAll}
+		if len(b.left()) < 2 { // pressed once too often
+			yesToAll.Label, noToAll.Label = "", ""
+		}
+		list = append(list, yesToAll, noToAll)
+	}
+	if cut {
+		list = append(list, Key{"v", t.T("[v] whole diff"), func() { b.Page.Diff(shown, 0) }})
+	}
+	return append(list, Key{"l esc", t.T("[l] later"), func() { b.Host.PutOff(b.Asked.ID) }})
+}
+
+// propose asks about the call as it was proposed again.
+func (b *Batch) propose() {
 	b.Edit = EditedCall{Draft: b.Edit.Draft}
 	b.Show()
-	b.Host.Reread()
+	b.Host.Changed(false)
 }
 
 // advance goes to the next call that nobody has decided, or closes.
-func (b *Batch) advance() {
-	b.Edit, b.Busy = EditedCall{}, false
+func (b *Batch) advance(own bool) {
+	b.Edit, b.Busy, b.whole = EditedCall{}, false, false
 	b.At++
 	for b.At < len(b.Asked.Reviews) && b.Review().Decision != nil {
 		b.At++
 	}
-	if b.Over() {
-		b.Host.Closed()
-	} else {
-		b.Host.Moved()
-	}
+	b.Host.Changed(own)
 }
 
-// Allow allows the call once, as it is asked about.
-func (b *Batch) Allow() {
+// allow allows the call once, as it is asked about.
+func (b *Batch) allow() {
 	decision := regie.Decision{CallID: b.Review().CallID, Answer: regie.AnswerAllow}
 	switch {
 	case b.Edit.Refused:
-		b.Host.Hint(b.Page.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed"))
+		b.Page.note(b.Page.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed"))
 		return
 	case b.Edit.Review != nil:
 		decision.Arguments = b.Edit.Draft
@@ -127,25 +202,43 @@ func (b *Batch) Allow() {
 	b.Decide([]regie.Decision{decision})
 }
 
-// Deny denies the call; DenyLeft all that are left.
+// allowAll allows all calls that are left. Where some have not been shown they are, or where a diff
+// was shortened, Y is asked for once more.
+func (b *Batch) allowAll() {
+	if left := b.left(); b.showUnseen(left) || b.isCut(left) {
+		b.whole = true
+		b.Host.Changed(false)
+		return
+	}
+	b.allowLeft()
+}
+
+func (b *Batch) allowLeft() { b.decideAll(b.left(), regie.AnswerAllow) }
+
+func (b *Batch) denyLeft() { b.decideAll(b.left(), regie.AnswerDeny) }
+
+func (b *Batch) decideAll(calls []int, answer regie.Answer) {
+	var decisions []regie.Decision
+	for _, call := range calls {
+		decisions = append(decisions, regie.Decision{CallID: b.Asked.Reviews[call].CallID, Answer: answer})
+	}
+	b.Decide(decisions)
+}
+
+// Deny denies the call.
 func (b *Batch) Deny(reason string) {
 	b.Decide([]regie.Decision{{CallID: b.Review().CallID, Answer: regie.AnswerDeny, Reason: reason}})
 }
 
-// DenyLeft denies all calls that are left.
-func (b *Batch) DenyLeft() {
-	left := b.Left()
-	AnswerAll(left, regie.AnswerDeny, "")
-	b.Decide(left)
-}
-
-// HasScopes reports whether an answer for longer can cover the call, and else says so.
-func (b *Batch) HasScopes() bool {
-	has := len(b.Review().Preview.Scopes) > 0
-	if !has {
-		b.Host.Hint(b.Page.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
+// AllowScope allows the call with what an answer for longer covers. Calls that it would allow too
+// and that have not been shown are: then it decides nothing, and returns their numbers.
+func (b *Batch) AllowScope(d regie.Decision) (shown string) {
+	d.CallID = b.Review().CallID
+	if more := b.covered(d.Scope); b.showUnseen(more) {
+		return callNumbers(more)
 	}
-	return has
+	b.Decide([]regie.Decision{d})
+	return ""
 }
 
 // Decide stores decisions, one of them on an edited call as it was shown.
@@ -154,7 +247,7 @@ func (b *Batch) Decide(decisions []regie.Decision) {
 	in := dispatch.DecideRequest{
 		ApprovalID: b.Asked.ID, Request: regie.NewID().String(), Decisions: decisions, Shown: ShownEdit(b.Edit.Review),
 	}
-	b.Host.Do(Held, func(ctx context.Context) func() {
+	b.Host.Do(InOrder, func(ctx context.Context) func() {
 		_, err := b.Control.Decide(ctx, in)
 		return func() {
 			if b.Busy = false; err != nil {
@@ -170,15 +263,16 @@ func (b *Batch) decided(decisions []regie.Decision) {
 	for i := range decisions {
 		reviewed(&b.Asked, decisions[i].CallID).Decision = &decisions[i]
 	}
+	t := b.Page.Text
 	if !b.covers {
-		b.Host.Decided(decisions)
+		b.Page.note("→ " + decisionWords(t, &decisions[0], len(decisions)))
 	}
-	more, numbers := Covered(&b.Asked, b.At+1, decisions[0].Scope)
+	more := b.covered(decisions[0].Scope)
 	if b.covers = len(more) > 0; b.covers {
-		b.Page.line("     " + b.Page.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
-		b.Decide(more)
+		b.Page.note(t.T("that covers, and allows, the calls %s", callNumbers(more)))
+		b.decideAll(more, regie.AnswerAllow)
 	} else if b.Host.Asking() {
-		b.advance()
+		b.advance(true)
 	}
 }
 
@@ -193,37 +287,36 @@ func (b *Batch) refused(decisions []regie.Decision, err error) {
 	switch {
 	case code == regie.CodeExpired, code == regie.CodeNotFound:
 		b.At = len(b.Asked.Reviews)
-		b.Host.Closed()
+		b.Host.Changed(false)
 	case code == regie.CodeStalePreview: // what it was shown on is otherwise by now
 		b.preview()
 	case len(decisions[0].Arguments) > 0:
-		b.refuse()
+		b.refuse(b.Edit.Draft)
 	}
 }
 
 // refuse has the person say what is to become of a call that cannot run as they have written it.
-func (b *Batch) refuse() {
-	b.Edit.Review, b.Edit.Refused = nil, true
-	b.Host.Reread()
+func (b *Batch) refuse(draft []byte) {
+	b.Edit = EditedCall{Draft: draft, Refused: true}
+	b.Host.Changed(false)
 }
 
 // Edited takes what the person has written in place of the arguments, and shows what the call would
-// do then; nothing is decided by that.
+// do then; nothing is decided by that. Where the editor failed the call stays as it was.
 func (b *Batch) Edited(draft []byte, err error) {
-	shown := !b.Edit.AsProposed()
-	b.Edit, b.Busy = EditedCall{Draft: draft}, false
+	b.Busy = false
 	if err == nil {
+		b.Edit = EditedCall{Draft: draft}
 		b.preview()
 		return
 	}
 	b.Host.ShowError(err)
 	switch {
-	case regie.CodeOf(err) != regie.CodeConflict && len(draft) > 0:
-		b.Edit.Refused = true
-	case shown: // it is as it was proposed again
-		b.Show()
+	case regie.CodeOf(err) == regie.CodeConflict: // they are those that were proposed
+		b.propose()
+	case len(draft) > 0:
+		b.refuse(draft)
 	}
-	b.Host.Reread()
 }
 
 // preview shows what the call would do with the arguments that the person has written: nothing runs
@@ -234,7 +327,7 @@ func (b *Batch) preview() {
 	in := dispatch.DecideRequest{ApprovalID: b.Asked.ID, Decisions: []regie.Decision{
 		{CallID: b.Review().CallID, Answer: regie.AnswerAllow, Arguments: b.Edit.Draft},
 	}}
-	b.Host.Do(Held, func(ctx context.Context) func() {
+	b.Host.Do(InOrder, func(ctx context.Context) func() {
 		found, err := b.Control.Review(ctx, in)
 		return func() {
 			b.Busy, b.Edit.Review = false, nil
@@ -243,34 +336,31 @@ func (b *Batch) preview() {
 				b.again(err)
 			case err != nil:
 				b.Host.ShowError(err)
-				b.refuse()
+				b.refuse(b.Edit.Draft)
 			case b.Host.Asking() && len(found.Reviews) == 1:
 				b.Edit.Review = &found.Reviews[0]
 				b.Edit.Cut = b.Page.Edited(number, b.Edit.Review)
-				b.Host.Reread()
+				b.Host.Changed(false)
 			}
 		}
 	})
 }
 
 // again reads the approval, where a decision was refused because somebody else had decided: who did
-// is told, or else why it was.
+// is told.
 func (b *Batch) again(why error) {
 	b.Host.Do(Beside, func(ctx context.Context) func() {
 		inbox, err := b.Control.Inbox(ctx, store.InboxFilter{ID: b.Asked.ID})
 		return func() {
-			switch {
-			case err != nil:
-				b.Host.ShowError(why)
-			case b.Host.Asking() && !b.Busy:
-				b.Take(inbox.Approvals, why)
+			if b.Host.ShowError(why); err == nil && b.Host.Asking() && !b.Busy {
+				b.Take(inbox.Approvals)
 			}
 		}
 	})
 }
 
 // Take takes the approval as it is now; none: it is gone.
-func (b *Batch) Take(now []regie.Approval, why error) {
+func (b *Batch) Take(now []regie.Approval) {
 	var decided []regie.Decision
 	state := regie.ApprovalWithdrawn
 	for i := range now {
@@ -281,71 +371,58 @@ func (b *Batch) Take(now []regie.Approval, why error) {
 			}
 		}
 	}
-	b.adopt(decided, state, why)
+	b.adopt(decided, state)
 }
 
 // Heard takes in what the log says that others have decided.
-func (b *Batch) Heard(body json.RawMessage) {
-	var event struct {
-		ID    regie.ID            `json:"approval_id"`
-		State regie.ApprovalState `json:"state"`
-		Calls []regie.Decision    `json:"calls"`
-	}
-	if json.Unmarshal(body, &event) == nil && event.ID == b.Asked.ID && !b.Busy {
-		b.adopt(event.Calls, event.State, nil)
+func (b *Batch) Heard(body *Body) {
+	if body.ApprovalID == b.Asked.ID && !b.Busy {
+		b.adopt(body.Decisions, regie.ApprovalState(body.State))
 	}
 }
 
-// adopt goes on where others have decided, or tells why there is nothing new.
-func (b *Batch) adopt(decisions []regie.Decision, state regie.ApprovalState, why error) {
-	if !b.Host.Elsewhere(b.news(decisions)) {
-		b.Host.ShowError(why)
+// adopt tells what others have decided, and goes on there.
+func (b *Batch) adopt(decisions []regie.Decision, state regie.ApprovalState) {
+	for i := range decisions {
+		d := &decisions[i]
+		if review := reviewed(&b.Asked, d.CallID); review.Decision == nil {
+			review.Decision = d
+			said := decisionWords(b.Page.Text, d, 1)
+			b.Page.note("→ " + b.Page.Text.T("elsewhere, by %s: %s", plain.Line(d.By), said))
+		}
 	}
 	b.Asked.State = state
 	switch {
 	case b.Over():
-		b.Host.Closed()
+		b.Host.Changed(false)
 	case b.Review().Decision != nil:
-		b.advance()
+		b.advance(false)
 	}
 }
 
-// news takes in decisions of others, and returns those that were not known, by their answers.
-func (b *Batch) news(decisions []regie.Decision) (out [][]regie.Decision) {
-	for _, answer := range []regie.Answer{
-		regie.AnswerAllow, regie.AnswerSession, regie.AnswerAlways, regie.AnswerDeny,
-	} {
-		var some []regie.Decision
-		for i := range decisions {
-			d := &decisions[i]
-			if review := reviewed(&b.Asked, d.CallID); d.Answer == answer && review.Decision == nil {
-				review.Decision = d
-				some = append(some, *d)
-			}
-		}
-		if len(some) > 0 {
-			out = append(out, some)
-		}
-	}
-	return out
-}
-
-// Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with
-// their numbers; none for no scope. It was given to be asked no more; what must be asked about in
-// spite of it stays (decision 19), and so does what leads through a link out of its reach.
-func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []regie.Decision, numbers []string) {
-	for i := from; scope != nil && i < len(asked.Reviews); i++ {
-		review := &asked.Reviews[i]
+// covered are the calls behind the one that is asked about that an answer for longer covers; none
+// for no scope. It was given to be asked no more; what must be asked about in spite of it stays
+// (decision 19), and so does what leads through a link out of its reach.
+func (b *Batch) covered(scope *regie.Scope) (calls []int) {
+	for i := b.At + 1; scope != nil && i < len(b.Asked.Reviews); i++ {
+		review := &b.Asked.Reviews[i]
 		var arguments map[string]any
-		if review.Decision != nil || review.Verdict != regie.VerdictAsk ||
-			json.Unmarshal(review.Arguments, &arguments) != nil ||
-			!scope.Matches(review.Tool, regie.Hash{}, arguments) || !review.Preview.Named(arguments) {
-			continue
+		if review.Decision == nil && review.Verdict == regie.VerdictAsk &&
+			json.Unmarshal(review.Arguments, &arguments) == nil &&
+			scope.Matches(review.Tool, regie.Hash{}, arguments) && review.Preview.Named(arguments) {
+			calls = append(calls, i)
 		}
-		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
-		numbers = append(numbers, strconv.Itoa(i+1))
 	}
-	return decisions, numbers
+	return calls
+}
+
+// callNumbers are the numbers of some calls, as a person reads them.
+func callNumbers(calls []int) string {
+	numbers := make([]string, len(calls))
+	for i, call := range calls {
+		numbers[i] = strconv.Itoa(call + 1)
+	}
+	return strings.Join(numbers, ", ")
 }
 
 // reviewed is the review of a call; an empty one where the approval has none.
@@ -355,21 +432,4 @@ func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
 		return &regie.Review{Decision: &regie.Decision{}}
 	}
 	return &asked.Reviews[at]
-}
-
-// Undecided are the calls of an approval from one on that nobody has decided.
-func Undecided(asked *regie.Approval, from int) (out []regie.Decision) {
-	for i := from; i < len(asked.Reviews); i++ {
-		if asked.Reviews[i].Decision == nil {
-			out = append(out, regie.Decision{CallID: asked.Reviews[i].CallID})
-		}
-	}
-	return out
-}
-
-// AnswerAll gives all of some decisions the same answer.
-func AnswerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
-	for i := range decisions {
-		decisions[i].Answer, decisions[i].Reason = answer, reason
-	}
 }

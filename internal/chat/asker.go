@@ -10,6 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // The errors that end asking, beside those of Control.
@@ -68,9 +69,9 @@ func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error
 // approval puts the undecided calls of an approval to the person, one by one.
 func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 	h := &lineHost{asker: a, ctx: ctx}
-	h.Batch = &Batch{Control: a.Control, Page: a.Page, Host: h, Asked: *asked}
+	h.Batch = NewBatch(a.Control, a.Page, h, asked)
 	h.Begin()
-	for shown := -1; !h.Over(); {
+	for shown := -1; !h.Over() && !a.later[asked.ID]; {
 		if shown != h.At {
 			if err := a.Settle(ctx); err != nil {
 				return err
@@ -78,12 +79,15 @@ func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 			h.Show()
 			shown = h.At
 		}
-		word, err := a.Next(ctx, h.choices())
-		if err != nil {
-			return err
+		keys := h.Keys()
+		word := h.next(keyPrompt(keys))
+		if reason, denied := strings.CutPrefix(word, "n:"); denied {
+			h.Deny(strings.TrimSpace(reason))
+		} else if key := FindKey(keys, word); key != nil {
+			key.Do()
 		}
-		if later, err := h.obey(strings.TrimSpace(word)); later || err != nil {
-			return err
+		if h.err != nil {
+			return h.err
 		}
 	}
 	return nil
@@ -98,11 +102,7 @@ type lineHost struct {
 }
 
 // Do implements BatchHost.
-func (h *lineHost) Do(_ Order, work Work) {
-	if then := work(h.ctx); then != nil {
-		then()
-	}
-}
+func (h *lineHost) Do(_ Order, work Work) { doNow(h.ctx, work) }
 
 // ShowError implements BatchHost. What the person can do nothing about ends the asking.
 func (h *lineHost) ShowError(err error) {
@@ -111,102 +111,49 @@ func (h *lineHost) ShowError(err error) {
 	}
 }
 
-// Hint implements BatchHost.
-func (h *lineHost) Hint(line string) { h.Page.line("     " + line) }
-
 // Asking implements BatchHost.
 func (h *lineHost) Asking() bool { return true }
 
-// Reread implements BatchHost: a line is read whole.
-func (h *lineHost) Reread() {}
+// Changed implements BatchHost: the loop shows it, and a line is read whole.
+func (h *lineHost) Changed(bool) {}
 
-// Moved implements BatchHost: the loop shows the call.
-func (h *lineHost) Moved() {}
+// EditCall implements BatchHost.
+func (h *lineHost) EditCall() {
+	h.Edited(Edit(h.ctx, h.asker.Edit, h.Review().Arguments, h.Batch.Edit.Draft))
+}
 
-// Closed implements BatchHost: the loop ends.
-func (h *lineHost) Closed() {}
-
-// Decided implements BatchHost: the terminal shows what was typed.
-func (h *lineHost) Decided([]regie.Decision) {}
-
-// Elsewhere implements BatchHost: the error says who has answered.
-func (h *lineHost) Elsewhere([][]regie.Decision) bool { return false }
-
-// agrees reports whether a word says yes, in either language; Y is for all that are left.
-func agrees(word string) bool { return slices.Contains([]string{"y", "yes", "o", "oui"}, word) }
-
-// obey takes a word of the person. later says that they leave the approval for later.
-func (h *lineHost) obey(word string) (later bool, err error) {
-	reason, denied := denial(word)
-	proposed := h.Edit.AsProposed()
-	switch {
-	case word == "N":
-		h.DenyLeft()
-	case denied:
+// AskReason implements BatchHost.
+func (h *lineHost) AskReason() {
+	if reason := h.next(h.Page.Text.T("tell the agent why (it may be empty):") + " "); h.err == nil {
 		h.Deny(reason)
-	case agrees(word):
-		h.Allow()
-	case word == "b" && h.Edit.Refused:
-		h.Propose()
-	case word == "e":
-		h.Edited(Edit(h.ctx, h.asker.Edit, h.Review().Arguments, h.Edit.Draft))
-	case word == "v":
-		h.ShowDiff()
-	case word == "c":
-		h.Page.Calls(&h.Asked, 0)
-	case word == "l":
-		h.asker.putOff(h.Asked.ID)
-		return true, nil
-	case word == "Y" && proposed:
-		left, t := h.Left(), h.Page.Text
-		if h.onceMore(left, t.T("[Y] again allows these %d calls  [b] back", len(left)), "Y") {
-			AnswerAll(left, regie.AnswerAllow, "")
-			h.Decide(left)
-		}
-	case (word == "s" || word == "a") && proposed:
-		if d, ok := h.chooseScope(word); ok {
-			more, numbers := Covered(&h.Asked, h.At+1, d.Scope)
-			prompt := h.Page.Text.T("it allows the calls %s with it: [y] yes  [b] back", strings.Join(numbers, ", "))
-			if h.onceMore(more, prompt, "y") {
-				h.Decide([]regie.Decision{d})
-			}
-		}
 	}
-	return false, h.err
 }
 
-// denial reads "n", "no" and "n: reason".
-func denial(word string) (reason string, denied bool) {
-	if reason, denied = strings.CutPrefix(word, "n:"); denied {
-		return strings.TrimSpace(reason), true
+// AskScope implements BatchHost.
+func (h *lineHost) AskScope(answer regie.Answer) {
+	d, chosen := h.chooseScope(answer)
+	for chosen {
+		numbers := h.AllowScope(d)
+		if numbers == "" {
+			return
+		}
+		word := h.next(h.Page.Text.T("it allows the calls %s with it: [y] yes  [b] back", numbers) + " > ")
+		chosen = agrees(word)
 	}
-	return "", slices.Contains([]string{"n", "no", "non"}, word)
 }
 
-// onceMore shows what of some calls the person has not been shown whole, and asks whether they are
-// allowed: nothing else than yes allows them. Else they are asked about the call again.
-func (h *lineHost) onceMore(calls []regie.Decision, prompt, yes string) bool {
-	some := h.Seen.Show(h.Page, &h.Asked, calls)
-	cut := len(h.Seen.Cut(&h.Asked, calls)) > 0
-	if !some && !cut {
-		return true
-	}
-	if cut {
-		prompt += "  " + h.Page.Text.T("[v] whole diff")
-	}
-	for {
-		word := h.next(prompt + " > ")
-		_, denied := denial(word)
-		switch {
-		case word == yes, yes == "y" && agrees(word):
-			return true
-		case h.err != nil, denied, word == "b", word == "l":
-			return false
-		case word == "v":
-			h.Seen.Whole(h.Page, &h.Asked, calls)
-		}
+// PutOff implements BatchHost.
+func (h *lineHost) PutOff(id regie.ID) { h.asker.putOff(id) }
+
+// doNow does work while the loop stands still.
+func doNow(ctx context.Context, work Work) {
+	if then := work(ctx); then != nil {
+		then()
 	}
 }
+
+// agrees reports whether a word says yes.
+func agrees(word string) bool { return slices.Contains(strings.Fields(yesNames), word) }
 
 // told shows an error that the person can do something about; the others are returned.
 func (a *Asker) told(ctx context.Context, err error) error {
@@ -218,23 +165,23 @@ func (a *Asker) told(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	a.Page.line("     " + a.Page.Text.Error(err))
+	a.Page.note(a.Page.Text.Error(err))
 	return nil
+}
+
+// ScopeWords says where an answer for longer holds.
+func ScopeWords(t *text.Printer, answer regie.Answer) string {
+	if answer == regie.AnswerAlways {
+		return t.T("in every session of this workspace, from now on, without asking:")
+	}
+	return t.T("for the rest of this session, without asking:")
 }
 
 // chooseScope has the person choose what an answer for longer covers, and how long it holds; no
 // answer covers more than they have read.
-func (h *lineHost) chooseScope(word string) (d regie.Decision, ok bool) {
+func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bool) {
 	t, scopes := h.Page.Text, h.Review().Preview.Scopes
-	if !h.HasScopes() {
-		return d, false
-	}
-	d = regie.Decision{CallID: h.Review().CallID, Answer: regie.AnswerAlways}
-	where := t.T("in every session of this workspace, from now on, without asking:")
-	if word == "s" {
-		d.Answer, where = regie.AnswerSession, t.T("for the rest of this session, without asking:")
-	}
-	h.Hint(where)
+	h.Page.note(ScopeWords(t, answer))
 	h.Page.Scopes(scopes)
 	for {
 		line := h.next(t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
@@ -246,11 +193,11 @@ func (h *lineHost) chooseScope(word string) (d regie.Decision, ok bool) {
 		case err != nil || n < 1 || n > len(scopes):
 			continue
 		}
-		d.Scope = &scopes[n-1]
+		d = regie.Decision{Answer: answer, Scope: &scopes[n-1]}
 		if timed {
 			span, err := Span(strings.TrimSpace(time))
 			if err != nil {
-				h.Hint(t.Error(err))
+				h.Page.note(t.Error(err))
 				continue
 			}
 			d.ExpiresAt = h.Page.Now().Add(span)
@@ -271,26 +218,10 @@ func (h *lineHost) next(prompt string) string {
 // putOff leaves something in the inbox.
 func (a *Asker) putOff(id regie.ID) {
 	a.later[id] = true
-	a.Page.line(a.Page.Text.T("it stays in the inbox: regie approvals show %s", Short(id)))
+	a.Page.line(PutOffLine(a.Page.Text, id))
 }
 
-// choices is the prompt below a call: as it was proposed, or as the person has edited it.
-func (h *lineHost) choices() string {
-	t, cut := h.Page.Text, h.Seen[h.Review().CallID]
-	prompt := t.T("[y] once  [e] edit  [n] no  [n: reason]  [l] later")
-	switch {
-	case h.Edit.Review != nil:
-		prompt, cut = t.T("[y] once, as edited  [e] edit  [n] no  [n: reason]  [l] later"), h.Edit.Cut
-	case h.Edit.Refused:
-		prompt, cut = t.T("[e] edit again  [b] as it was proposed  [n] no  [n: reason]  [l] later"), false
-	case len(h.Review().Preview.Scopes) > 0: // an answer for longer can cover it
-		prompt = t.T("[y] once  [s] session  [a] always  [e] edit  [n] no  [n: reason]  [l] later")
-	}
-	if h.Edit.AsProposed() && len(h.Left()) > 1 {
-		prompt += "  " + t.T("[Y] yes to all  [N] no to all")
-	}
-	if cut {
-		prompt += "  " + t.T("[v] whole diff")
-	}
-	return prompt + " > "
+// PutOffLine says that something stays in the inbox.
+func PutOffLine(t *text.Printer, id regie.ID) string {
+	return t.T("it stays in the inbox: regie approvals show %s", Short(id))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Calls are the calls of a chat that can be unfolded, each by its number. The zero value is ready.
@@ -56,17 +57,22 @@ func (c *doneCall) read(ctx context.Context, control Control) (*regie.Call, erro
 	if err != nil {
 		return nil, err
 	}
-	var calls []regie.Call
+	calls := CallsOf(&view)
+	if at := slices.IndexFunc(calls, func(call regie.Call) bool { return call.ID == c.id }); at >= 0 {
+		return &calls[at], nil
+	}
+	return nil, errNoCall()
+}
+
+// CallsOf are the calls of a round.
+func CallsOf(view *store.RoundView) (calls []regie.Call) {
 	for i := range view.Enrichments {
 		calls = append(calls, view.Enrichments[i].Calls...)
 	}
 	for i := range view.Exchanges {
 		calls = append(calls, view.Exchanges[i].Calls...)
 	}
-	if at := slices.IndexFunc(calls, func(call regie.Call) bool { return call.ID == c.id }); at >= 0 {
-		return &calls[at], nil
-	}
-	return nil, errNoCall()
+	return calls
 }
 
 func errNoCall() error {

@@ -90,8 +90,11 @@ func (c *Chat) Run() (Result, error) {
 		c.StopFollowing()
 		c.MarkRead(c.ctx)
 	}()
-	if err := c.open(); err != nil {
-		return Result{}, err
+	if c.terminal {
+		c.Note(c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root))
+	}
+	if c.Begin(func(err error) { c.failed = err }); c.failed != nil {
+		return Result{}, c.failed
 	}
 	for {
 		err := c.step(c.ctx)
@@ -113,21 +116,6 @@ func (c *Chat) Run() (Result, error) {
 	}
 }
 
-// open takes up the session that was asked for, and shows its last messages.
-func (c *Chat) open() error {
-	if c.terminal {
-		c.Note(c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root))
-	}
-	if c.Continue == "" {
-		return nil
-	}
-	past, err := Open(c.ctx, c.Control, c.Request.Root, c.Continue, shownRounds)
-	if err == nil {
-		c.goOn(past)
-	}
-	return err
-}
-
 // step does the next thing: asks what is due, or waits for the person, the session or a signal.
 func (c *Chat) step(ctx context.Context) error {
 	if c.Due {
@@ -143,8 +131,11 @@ func (c *Chat) step(ctx context.Context) error {
 	case quiet:
 		c.MarkRead(ctx)
 		c.Stream.Prompt("> ")
-	case typed:
-		c.obey(line)
+	case !typed || strings.TrimSpace(line) == "":
+	case c.terminal:
+		c.Enter(line)
+	default: // what comes through a pipe is said, not typed
+		c.Say(line)
 	}
 	return err
 }
@@ -171,7 +162,7 @@ func (c *Chat) await(ctx context.Context, reads bool, moment <-chan time.Time, a
 	case item := <-feed.Items:
 		c.see(item)
 	case err := <-feed.Ended:
-		return "", false, false, c.lost(err)
+		return "", false, false, err
 	case s := <-c.Signals:
 		return "", false, false, c.signal(s, atPrompt)
 	case <-moment:
@@ -247,14 +238,6 @@ func (c *Chat) see(item dispatch.Item) {
 	}
 }
 
-// lost takes in that nothing more of the session comes, which ends a chat that nobody attends.
-func (c *Chat) lost(why error) error {
-	if !c.terminal || !c.Lost(why) {
-		return why
-	}
-	return ErrMoved
-}
-
 // signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it
 // leaves. Any other signal leaves, but for a Ctrl-Z that is refused already: why is said.
 func (c *Chat) signal(s os.Signal, atPrompt bool) error {
@@ -271,29 +254,8 @@ func (c *Chat) signal(s os.Signal, atPrompt bool) error {
 	return nil
 }
 
-// obey takes what the person typed at the prompt, or while the agent works. What comes through a
-// pipe is said, not typed.
-func (c *Chat) obey(line string) {
-	trimmed := strings.TrimSpace(line)
-	switch {
-	case trimmed == "":
-	case strings.HasPrefix(line, "//"):
-		c.Send(line[1:], store.Queue)
-	case strings.HasPrefix(line, "/") && c.terminal:
-		c.Obey(trimmed)
-	case strings.HasPrefix(line, regie.CommandMark) && c.terminal:
-		c.Give(trimmed)
-	default:
-		c.Say(line)
-	}
-}
-
 // Do implements Renderer: the loop stands still meanwhile.
-func (c *Chat) Do(_ Order, work Work) {
-	if then := work(c.ctx); then != nil {
-		then()
-	}
-}
+func (c *Chat) Do(_ Order, work Work) { doNow(c.ctx, work) }
 
 // ShowError implements Renderer. Where nobody reads it an error ends the chat.
 func (c *Chat) ShowError(err error) {
@@ -347,42 +309,16 @@ func (c *Chat) Choose(choice *Choice) {
 	}
 }
 
-// ConfirmUndo implements Renderer.
-func (c *Chat) ConfirmUndo(undo *UndoOffer) {
-	for shown := undo.Show(); shown; undo.ShowWhole() {
-		choices := c.Text.T("[y] undo  [n] leave it > ")
-		if undo.More {
-			choices = c.Text.T("[y] undo  [v] the whole diff  [n] leave it > ")
-		}
-		switch word := strings.ToLower(c.reply(choices)); {
-		case agrees(word):
-			undo.Agree(func() {})
-			return
-		case word != "v":
-			undo.Refuse()
-			return
-		}
+// Confirm implements Renderer.
+func (c *Chat) Confirm(said string, keys []Key) {
+	if said != "" {
+		c.Note(said)
 	}
-}
-
-// ConfirmWithdrawal implements Renderer.
-func (c *Chat) ConfirmWithdrawal(typed string, question bool) {
-	c.Note(c.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."))
-	choices := c.Text.T("[y] send and withdraw  [n] do not send > ")
-	if !question {
-		choices = c.Text.T("[y] send and withdraw  [q] send when this run has ended  [n] do not send > ")
+	key := FindKey(keys, c.reply(keyPrompt(keys)))
+	if key == nil {
+		key = &keys[len(keys)-1]
 	}
-	line, err := c.next(c.ctx, choices)
-	switch word := strings.TrimSpace(line); {
-	case err != nil:
-		c.failed = err
-	case agrees(word):
-		c.Send(typed, store.Steer)
-	case word == "q" && !question:
-		c.Send(typed, store.Queue)
-	default:
-		c.Note(c.Text.T("not sent"))
-	}
+	key.Do()
 }
 
 // ShowHelp implements Renderer.

@@ -2,9 +2,9 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -42,8 +42,7 @@ type Order int
 // The orders.
 const (
 	Beside  Order = iota // nothing
-	InOrder              // for the work before it
-	Held                 // the same, and what happens in the session is shown behind it
+	InOrder              // for the work before it; what happens in the session is shown behind it
 )
 
 // Renderer draws a conversation and has the person decide. Its methods run in its loop.
@@ -61,12 +60,12 @@ type Renderer interface {
 	Settled()
 	// Sent tells what became of a message, or why it was refused.
 	Sent(m *Outgoing, run dispatch.Run, err error)
-	// EditMessage puts a message that was taken back into the prompt; false where it cannot.
+	// EditMessage puts a message that was not sent into the prompt; false where it cannot.
 	EditMessage(said string) bool
 	Choose(choice *Choice)
-	ConfirmUndo(undo *UndoOffer)
-	// ConfirmWithdrawal asks whether a message takes the place of what the session waits for.
-	ConfirmWithdrawal(typed string, question bool)
+	// Confirm asks something before it is done. said is what it is about, where that does not stand
+	// there already; the last key leaves all as it is.
+	Confirm(said string, keys []Key)
 	ShowHelp()
 	ClearScreen()
 	Leave()
@@ -191,6 +190,23 @@ func (c *Conversation) TakeUp(past *Past) {
 	c.become(past.View.State)
 }
 
+// Begin takes up the chat that was asked for, where one was.
+func (c *Conversation) Begin(failed func(error)) {
+	if c.Continue == "" {
+		return
+	}
+	c.Renderer.Do(Beside, func(ctx context.Context) func() {
+		past, err := Open(ctx, c.Control, c.Request.Root, c.Continue, c.ShownRounds)
+		return func() {
+			if err != nil {
+				failed(err)
+			} else {
+				c.goOn(past)
+			}
+		}
+	})
+}
+
 // Follow begins to follow the session after an event of its log.
 func (c *Conversation) Follow(after int64) {
 	c.StopFollowing()
@@ -203,20 +219,6 @@ func (c *Conversation) StopFollowing() {
 		c.Feed.Stop()
 		c.Feed = nil
 	}
-}
-
-// Lost takes in that nothing more of the session comes. Where it was removed elsewhere another one
-// begins; Lost reports false for any other reason.
-func (c *Conversation) Lost(why error) bool {
-	if regie.CodeOf(why) != regie.CodeNotFound {
-		return false
-	}
-	c.Due = false
-	c.Renderer.Settled()
-	c.Start(regie.NewID())
-	c.Renderer.Separate()
-	c.Note(c.Text.T("this chat was removed elsewhere; what you write now begins a new one"))
-	return true
 }
 
 // readWithin is how long it may take to store how far the person has read.
@@ -243,15 +245,6 @@ func (c *Conversation) markReadBeside() {
 	})
 }
 
-// change is what an event says of the state of a session.
-type change struct {
-	RoundID regie.ID          `json:"round_id"`
-	CallID  regie.ID          `json:"call_id"`
-	State   string            `json:"state"`
-	Place   int               `json:"position"`
-	Stop    regie.StopRequest `json:"stop_request"`
-}
-
 // See takes an item in.
 func (c *Conversation) See(item dispatch.Item) {
 	event := item.Event
@@ -259,8 +252,7 @@ func (c *Conversation) See(item dispatch.Item) {
 		c.Stream.Item(item)
 		return
 	}
-	var body change
-	_ = json.Unmarshal(event.Body, &body) // without a field it says nothing of the state
+	body := BodyOf(event)
 	if event.Type == regie.EventToolResult {
 		c.Calls.Number(body.CallID, c.Round)
 	}
@@ -286,7 +278,7 @@ func (c *Conversation) See(item dispatch.Item) {
 }
 
 // turn takes in that a round has begun, is to stop, or has ended.
-func (c *Conversation) turn(event *regie.Event, body *change) {
+func (c *Conversation) turn(event *regie.Event, body *Body) {
 	switch {
 	case body.State == string(regie.RoundEnded):
 		c.showOutcome(body.RoundID)
@@ -373,6 +365,20 @@ type Outgoing struct {
 	Command bool
 }
 
+// Enter sends what the person typed, or obeys it.
+func (c *Conversation) Enter(typed string) {
+	switch {
+	case strings.HasPrefix(typed, "//"):
+		c.Say(typed[1:])
+	case strings.HasPrefix(typed, "/"):
+		c.Obey(strings.TrimSpace(typed))
+	case strings.HasPrefix(typed, regie.CommandMark):
+		c.Give(typed)
+	default:
+		c.Say(typed)
+	}
+}
+
 // Say gives a message to the agent. While the session waits for the person they are told first what
 // that does (decision 10).
 func (c *Conversation) Say(typed string) {
@@ -390,10 +396,28 @@ func (c *Conversation) Say(typed string) {
 			case count(inbox) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
 				c.Send(typed, store.Queue)
 			default:
-				c.Renderer.ConfirmWithdrawal(typed, len(inbox.Questions) > 0)
+				c.confirmWithdrawal(typed, len(inbox.Questions) > 0)
 			}
 		}
 	})
+}
+
+// confirmWithdrawal asks whether a message takes the place of what the session waits for.
+func (c *Conversation) confirmWithdrawal(typed string, question bool) {
+	keys := []Key{{yesNames, c.Text.T("[y] send and withdraw"), func() {
+		c.Due = false
+		c.Send(typed, store.Steer)
+	}}}
+	if !question {
+		keys = append(keys, Key{"q", c.Text.T("[q] send when this run has ended"), func() { c.Send(typed, store.Queue) }})
+	}
+	c.Renderer.Confirm(
+		c.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."),
+		append(keys, Key{"esc " + noNames, c.Text.T("[n] do not send"), func() {
+			if !c.Renderer.EditMessage(typed) {
+				c.Note(c.Text.T("not sent"))
+			}
+		}}))
 }
 
 // Send gives a message to the agent, now or when it has its turn.
@@ -418,11 +442,7 @@ func (c *Conversation) Give(typed string) {
 
 func (c *Conversation) submit(m *Outgoing, request dispatch.RunRequest) {
 	request.ClientID, request.SessionID = regie.NewID().String(), m.Session
-	order := InOrder
-	if c.Waiting() && !m.Command { // what is heard of a question that this answers comes after it
-		order = Held
-	}
-	c.Renderer.Do(order, func(ctx context.Context) func() {
+	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
 		if request.Segments = Mentions(request.Text, c.Look); request.Segments != nil {
 			request.Text = ""
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -12,39 +13,57 @@ import (
 
 // Markdown writes a session to be read.
 func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
-	page := &Page{Text: t}
-	line := func(format string, args ...any) { fmt.Fprintln(w, plain.Strip(fmt.Sprintf(format, args...))) }
-	line("# %s\n", shortened(e.Session.Name, 200))
-	line("- %s", t.T("session %s", e.Session.ID.String()))
-	line("- %s %s", t.T("workspace"), plain.Line(e.Workspace.Root))
-	line("- %s %s, %s %s / %s", t.T("agent"), plain.Line(e.Session.Agent), t.T("model"),
-		plain.Line(e.Session.Provider), plain.Line(e.Session.Model))
-	if f := e.Session.ForkedFrom; f != nil {
-		line("- %s", t.T("forked from %s at %s", f.SessionID.String(), fmt.Sprint(f.Seq)))
+	page := &Page{W: w, Text: t}
+	page.sessionHead(&e.Session, e.Workspace.Root)
+	page.thread(e.Messages)
+}
+
+// sessionHead writes what a session is, in Markdown.
+func (p *Page) sessionHead(s *regie.Session, root string) {
+	p.line("# " + plain.Line(shortened(s.Name, 200)) + "\n")
+	state := strings.TrimSpace(string(s.Type) + " " + string(s.State) + " " + string(s.EndReason))
+	p.line("- " + p.Text.T("session %s", s.ID.String()) + "  " + state)
+	p.line("- " + p.Text.T("workspace") + " " + plain.Line(root))
+	p.line("- " + p.Text.T("agent") + " " + plain.Line(s.Agent) + ", " + p.Text.T("model") + " " +
+		plain.Line(s.Provider+" / "+s.Model))
+	if s.ForkedFrom != nil {
+		p.line("- " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
 	}
-	for i := range e.Messages {
-		m := &e.Messages[i]
-		line("\n## %s — %s\n", page.speaker(&m.Message), saidAt(m))
-		if said := toldBy(t, &m.Message); said != "" {
-			line("%s", fenced(said))
+}
+
+// thread writes messages in Markdown, each with its place in the log, by which a fork names it, and
+// the calls of each.
+func (p *Page) thread(messages []store.MessageView) {
+	for i := range messages {
+		m := &messages[i]
+		head := fmt.Sprintf("\n## %d  %s — %s", m.Seq, p.speaker(&m.Message), saidAt(m))
+		if m.Superseded {
+			head += "  " + p.Text.T("(no longer part of the conversation)")
+		}
+		p.line(head + "\n")
+		if said := toldBy(p.Text, &m.Message); said != "" {
+			p.line(fenced(said))
 		}
 		for j := range m.Calls {
-			call := &m.Calls[j]
-			state := string(call.State)
-			if call.NotRun != "" {
-				state += " " + string(call.NotRun)
-			}
-			line("\n- `%s` %s\n", strings.ReplaceAll(plain.Line(call.Tool), "`", ""), state)
-			line("%s", fenced(call.Arguments))
-			if len(call.Executed) > 0 {
-				line("%s\n\n%s", t.T("with edited arguments"), fenced(string(call.Executed)))
-			}
-			if call.Error != nil {
-				line("%s: %s", call.Error.Code, shortened(call.Error.Message, 1000))
-			} else if call.Result != "" {
-				line("%s", fenced(call.Result))
-			}
+			p.call(&m.Calls[j])
 		}
+	}
+}
+
+func (p *Page) call(c *regie.Call) {
+	state := strings.TrimSpace(string(c.State) + " " + string(c.NotRun))
+	p.line("\n- `" + strings.ReplaceAll(plain.Line(c.Tool), "`", "") + "` " + state + "\n")
+	p.line(fenced(c.Arguments))
+	if len(c.Executed) > 0 {
+		p.line(p.Text.T("with edited arguments") + "\n\n" + fenced(string(c.Executed)))
+	}
+	if c.Error != nil {
+		p.line(plain.Line(string(c.Error.Code) + ": " + shortened(c.Error.Message, 1000)))
+	} else if c.Result != "" {
+		p.line(fenced(c.Result))
+	}
+	if r := c.Resolution; r != nil {
+		p.line(plain.Line(p.Text.T("%s found out: %s", r.By, string(r.As)) + " " + r.Note))
 	}
 }
 

@@ -36,15 +36,6 @@ func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
 	return nil
 }
 
-// callOf is the call that an event is about; zero where it is about none.
-func callOf(event *regie.Event) regie.ID {
-	var body struct {
-		CallID regie.ID `json:"call_id"`
-	}
-	_ = json.Unmarshal(event.Body, &body)
-	return body.CallID
-}
-
 // outcome is what the line of a call's result says.
 type outcome struct {
 	CallID     regie.ID         `json:"call_id"`

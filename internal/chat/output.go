@@ -48,7 +48,7 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 
 // Rest is what is left of a call's output, where an event tells that it has its result.
 func (o *Output) Rest(event *regie.Event) []string {
-	call := callOf(event)
+	call := BodyOf(event).CallID
 	rest := o.open[call]
 	if event.Type != regie.EventToolResult || rest == "" {
 		return nil

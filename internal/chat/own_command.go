@@ -42,7 +42,7 @@ func (c *Conversation) showOutcome(round regie.ID) {
 		}
 		return
 	}
-	c.Renderer.Do(Held, func(ctx context.Context) func() {
+	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
 		call, err := (&doneCall{own, round}).read(ctx, c.Control)
 		return func() {
 			if session != c.Session { // another chat has been taken up since

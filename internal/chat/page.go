@@ -39,6 +39,9 @@ func (p *Page) line(line string) {
 	}
 }
 
+// note writes a line below a call or a question.
+func (p *Page) note(line string) { p.line("     " + line) }
+
 // Inbox lists what waits: sentences, reasons and warnings without the diffs.
 func (p *Page) Inbox(inbox store.Inbox) {
 	switch {
@@ -47,19 +50,7 @@ func (p *Page) Inbox(inbox store.Inbox) {
 	case count(inbox) == 0:
 		p.line(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
 	}
-	for i := range inbox.Approvals {
-		a := &inbox.Approvals[i]
-		p.ApprovalHead(a)
-		for n := range a.Reviews {
-			p.Review(n+1, &a.Reviews[n])
-		}
-		p.line("")
-	}
-	for i := range inbox.Questions {
-		p.QuestionHead(&inbox.Questions[i])
-		p.Question(&inbox.Questions[i])
-		p.line("")
-	}
+	p.show(inbox, false)
 	if n := len(inbox.Approvals); n > 0 {
 		id := "ID"
 		if n == 1 {
@@ -78,25 +69,34 @@ func (p *Page) Inbox(inbox store.Inbox) {
 
 // Show writes one approval or question with everything: diffs, and what an answer for longer would
 // cover.
-func (p *Page) Show(inbox store.Inbox) {
+func (p *Page) Show(inbox store.Inbox) { p.show(inbox, true) }
+
+func (p *Page) show(inbox store.Inbox, whole bool) {
 	for i := range inbox.Approvals {
 		a := &inbox.Approvals[i]
 		p.ApprovalHead(a)
 		for n := range a.Reviews {
 			review := &a.Reviews[n]
 			p.Review(n+1, review)
+			if !whole {
+				continue
+			}
 			p.Diff(review, 0)
-			if review.Decision == nil && len(review.Preview.Scopes) == 0 {
-				p.line("     " + p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
-			} else if review.Decision == nil {
-				p.line("     " + p.Text.T("--session and --always can cover (--scope N):"))
+			switch {
+			case review.Decision != nil:
+			case len(review.Preview.Scopes) == 0:
+				p.note(p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
+			default:
+				p.note(p.Text.T("--session and --always can cover (--scope N):"))
 				p.Scopes(review.Preview.Scopes)
 			}
 		}
+		p.line("")
 	}
 	for i := range inbox.Questions {
 		p.QuestionHead(&inbox.Questions[i])
 		p.Question(&inbox.Questions[i])
+		p.line("")
 	}
 }
 
@@ -170,36 +170,34 @@ func (p *Page) span(d time.Duration) string {
 func (p *Page) Review(number int, review *regie.Review) {
 	p.line(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
 	for _, ground := range review.Grounds {
-		p.line("     " + p.Text.T("why: %s", plain.Line(p.Text.Sentence(ground.Sentence))))
+		p.note(p.Text.T("why: %s", plain.Line(p.Text.Sentence(ground.Sentence))))
 	}
 	for _, warning := range review.Preview.Warnings {
 		p.line("     ! " + plain.Line(p.Text.Sentence(warning)))
 	}
 	if review.Decision != nil {
-		p.line("     → " + p.decision(review.Decision))
+		p.note("→ " + p.Text.T("by %s: %s", plain.Line(review.Decision.By), decisionWords(p.Text, review.Decision, 1)))
 	}
 }
 
-// decision says in words what was decided.
-func (p *Page) decision(d *regie.Decision) string {
-	by := plain.Line(d.By)
-	said := p.Text.T("%s denied it", by)
-	switch d.Answer {
-	case regie.AnswerAllow:
-		said = p.Text.T("%s allowed it once", by)
-	case regie.AnswerSession:
-		said = p.Text.T("%s allowed it for the rest of the session", by)
-	case regie.AnswerAlways:
-		said = p.Text.T("%s allowed it always", by)
+// decisionWords says in words what a person decided about so many calls.
+func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
+	said := map[regie.Answer]string{
+		regie.AnswerAllow: t.T("allowed once"), regie.AnswerDeny: t.T("denied"),
+		regie.AnswerSession: t.T("allowed for the rest of this session"),
+		regie.AnswerAlways:  t.T("allowed always, in this workspace"),
+	}[d.Answer]
+	if calls > 1 {
+		said += ", " + t.T("%d calls", calls)
 	}
 	if d.Scope != nil {
-		said += ": " + plain.Line(p.Text.Sentence(d.Scope.Sentence))
+		said += ": " + plain.Line(t.Sentence(d.Scope.Sentence))
 	}
 	if !d.ExpiresAt.IsZero() {
-		said += ", " + p.expiry(d.ExpiresAt)
+		said += " (" + t.T("until %s", d.ExpiresAt.Local().Format("2006-01-02 15:04")) + ")"
 	}
 	if len(d.Arguments) > 0 {
-		said += ", " + p.Text.T("with edited arguments")
+		said += ", " + t.T("with edited arguments")
 	}
 	if d.Reason != "" {
 		said += ": " + plain.Line(d.Reason)
@@ -218,7 +216,7 @@ func (p *Page) Scopes(scopes []regie.Scope) {
 // Question writes what is asked, its options with their numbers, and the answer, if there is one.
 func (p *Page) Question(q *regie.Question) {
 	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(q.Module.Text), "\n"), "\n") {
-		p.line("     " + line)
+		p.note(line)
 	}
 	for i, option := range q.Module.Options {
 		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(option)))

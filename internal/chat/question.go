@@ -15,8 +15,12 @@ import (
 func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
 	a.Page.QuestionHead(asked)
 	a.Page.Question(asked)
+	t, prompt := a.Page.Text, a.Page.Text.T("[y] yes  [n] no")
+	if asked.Module.Kind != regie.ModuleValidation {
+		prompt = t.T("a number (several as 1,3), or a text")
+	}
 	for {
-		line, err := a.Next(ctx, a.ways(&asked.Module))
+		line, err := a.Next(ctx, prompt+t.T("  [l] later")+" > ")
 		if err != nil {
 			return err
 		}
@@ -42,22 +46,6 @@ func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
 	}
 }
 
-// ways is the prompt below a question.
-func (a *Asker) ways(m *regie.Module) string {
-	t := a.Page.Text
-	prompt := t.T("a number")
-	switch {
-	case m.Kind == regie.ModuleValidation:
-		prompt = t.T("[y] yes  [n] no")
-	case m.AllowMultiple:
-		prompt = t.T("numbers such as 1,3")
-	}
-	if m.AllowFreeText {
-		prompt = t.T("%s, or a text", prompt)
-	}
-	return prompt + t.T("  [l] later") + " > "
-}
-
 // AnswerWith is what regie answer takes as the answer to a question: only that, since all else is
 // refused.
 func AnswerWith(t *text.Printer, m *regie.Module) string {
@@ -78,7 +66,7 @@ func AnswerWith(t *text.Printer, m *regie.Module) string {
 
 // read reads an answer as a person types it. It returns CodeBadRequest for what is none.
 func read(m *regie.Module, line string) (regie.QuestionReply, error) {
-	_, no := denial(line)
+	no := slices.Contains(strings.Fields(noNames), line)
 	switch {
 	case m.Kind == regie.ModuleValidation && (no || agrees(line)):
 		return YesNo(!no), nil

@@ -168,9 +168,9 @@ func TestQuestions(t *testing.T) {
 	shown.expect("> ")
 	enter("ask me")
 	for _, step := range []struct{ want, prompt, bad, why, good string }{
-		{"Which ␛[2Jcolour?", "a number  [l] later", "blue", "choose by number, from 1 to 2", "2"},
-		{"  3  jam", "numbers such as 1,3  [l] later", "4", "choose by number, from 1 to 3", "1,3"},
-		{"What else?", "a number, or a text  [l] later", "3", "choose by number, from 1 to 2", "some honey"},
+		{"Which ␛[2Jcolour?", "or a text  [l] later", "blue", "choose by number, from 1 to 2", "2"},
+		{"  3  jam", "or a text  [l] later", "4", "choose by number, from 1 to 3", "1,3"},
+		{"What else?", "or a text  [l] later", "3", "choose by number, from 1 to 2", "some honey"},
 		{"Sure?", "[y] yes  [n] no  [l] later", "perhaps", "answer y or n", "y"},
 	} {
 		shown.expect("question ")

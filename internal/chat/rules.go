@@ -54,10 +54,10 @@ func (p *Page) rule(r *store.StandingRule) {
 		where = p.Text.T("in every session of the workspace %s", plain.Line(r.Workspace))
 	}
 	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
-	p.line("     " + p.Text.T("%s, made %s ago by %s", state, p.ago(r.CreatedAt), plain.Line(r.Author)))
-	p.line("     " + where)
+	p.note(p.Text.T("%s, made %s ago by %s", state, p.ago(r.CreatedAt), plain.Line(r.Author)))
+	p.note(where)
 	if !r.FromCall.IsZero() {
-		p.line("     " + p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
+		p.note(p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
 			Short(r.FromCall), r.RoundID))
 	}
 }

@@ -95,24 +95,15 @@ func (p *Page) forkedFrom(f *regie.ForkPoint) string {
 // 10.1).
 func (p *Page) Session(view *store.SessionView) {
 	s := &view.SessionSummary
-	p.line(p.Text.T("session %s", s.ID.String()) + "  " + plain.Line(s.Name))
-	p.line("  " + string(s.Type) + " " + stateOf(s) + "  " + p.Text.T("made %s",
-		s.CreatedAt.Local().Format("2006-01-02 15:04:05")) + "  " + plain.Line(s.Root))
-	p.line("  " + p.Text.T("agent") + "  " + plain.Line(s.Agent) + "  " + p.Text.T("model") + " " +
-		plain.Line(s.Provider) + " / " + plain.Line(s.Model))
-	if s.ForkedFrom != nil {
-		p.line("  " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
-	}
-	for i := range view.Thread {
-		p.message(&view.Thread[i])
-	}
+	p.sessionHead(&s.Session, s.Root)
+	p.thread(view.Thread)
 	p.line("")
 	for i, line := range UndoLines(p.Text, view.Undos) {
 		p.line(p.Text.T("run %s", view.Undos[i].RoundID.String()) + "  " + line)
 	}
 	for i := range view.Pending {
 		said := view.Pending[i].Message.LinearText()
-		p.line("     " + p.Text.T("waits for its turn") + ": " + plain.Line(shortened(said, shownText)))
+		p.note(p.Text.T("waits for its turn") + ": " + plain.Line(shortened(said, shownText)))
 	}
 	p.line(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
 	if n := len(view.History); n > 0 && !view.History[n-1].EndNote.IsZero() {
@@ -134,27 +125,6 @@ func saidAt(m *store.MessageView) string {
 		at = m.Message.Copied.At
 	}
 	return at.Local().Format("2006-01-02 15:04:05")
-}
-
-// message writes one message with its place in the log, by which a fork names it.
-func (p *Page) message(m *store.MessageView) {
-	line := fmt.Sprintf("%4d  %s  ", m.Seq, saidAt(m)) + p.speaker(&m.Message)
-	if m.Superseded {
-		line += "  " + p.Text.T("(no longer part of the conversation)")
-	}
-	p.line("")
-	p.line(line)
-	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(toldBy(p.Text, &m.Message)), "\n"), "\n") {
-		if line != "" {
-			p.line("      " + line)
-		}
-	}
-	if s := m.Message.System; s != nil && len(s.CallIDs) > 0 && !m.Message.Enriching() {
-		p.line("      " + p.Text.T("(results: %d)", len(s.CallIDs)))
-	}
-	for i := range m.Calls {
-		p.call(&m.Calls[i])
-	}
 }
 
 // Told is what a notice of the system tells a person.
@@ -206,26 +176,6 @@ func CachedLine(t *text.Printer, m *regie.Message) string {
 	return t.T("(from the response cache, answered %s; --no-cache asks the model)", at)
 }
 
-func (p *Page) call(c *regie.Call) {
-	state := string(c.State)
-	if c.NotRun != "" {
-		state += " " + string(c.NotRun)
-	}
-	outcome := c.Result
-	if c.Error != nil {
-		outcome = string(c.Error.Code) + ": " + c.Error.Message
-	}
-	short := func(s string) string { return plain.Line(shortened(s, shownText)) }
-	p.line(fmt.Sprintf("   %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), short(c.Arguments)))
-	if len(c.Executed) > 0 {
-		p.line("      " + p.Text.T("with edited arguments") + ": " + short(string(c.Executed)))
-	}
-	p.line("      " + state + "  " + short(outcome))
-	if r := c.Resolution; r != nil {
-		p.line("      " + plain.Line(p.Text.T("%s found out: %s", r.By, string(r.As))+" "+r.Note))
-	}
-}
-
 // shownText is how much of a text is shown on its line, in characters.
 const shownText = 100
 
@@ -254,17 +204,18 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 		case r.Removed:
 			what += p.Text.T("(removed)")
 		}
-		switch {
-		case r.Error != "":
-			broken++
-			p.line("✗ " + what)
-			p.line("    " + plain.Line(r.Error))
-		case r.Kind == "workspace" && r.Events == 0: // it has no rules and never had any
+		if r.Kind == "workspace" && r.Events == 0 && r.Error == "" { // it has no rules and never had any
 			continue
-		case r.Erased > 0:
-			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified, %d erased", r.Events, r.Erased))
-		default:
-			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified", r.Events))
+		}
+		if r.Error != "" {
+			broken++
+			p.line("✗ " + what + "\n    " + plain.Line(r.Error))
+		} else {
+			what += "  " + p.Text.T("%d events, chain verified", r.Events)
+			if r.Erased > 0 {
+				what += ", " + p.Text.T("%d erased", r.Erased)
+			}
+			p.line("✓ " + what)
 		}
 		logs++
 	}

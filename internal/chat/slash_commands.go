@@ -277,16 +277,6 @@ func steerRun(c *Conversation, typed string) {
 	c.Send(typed, store.Steer)
 }
 
-// UndoOffer is what an undo would take back. The person sees it and agrees to it, or not (decision
-// 16).
-type UndoOffer struct {
-	c    *Conversation
-	in   dispatch.UndoRequest
-	plan regie.UndoPlan
-	// More says that a diff was shortened.
-	More bool
-}
-
 // planUndo plans what would be taken back of the newest run, or of what is named.
 func planUndo(c *Conversation, rest string) {
 	if rest == "" && c.Last.IsZero() {
@@ -299,40 +289,32 @@ func planUndo(c *Conversation, rest string) {
 		return
 	}
 	load(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.PlanUndo(ctx, in) },
-		func(plan regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plan: plan}) })
-}
-
-// Show writes what would be taken back, and reports whether it can be.
-func (u *UndoOffer) Show() bool {
-	u.c.Renderer.Separate()
-	u.More = u.c.Page.UndoPlan(&u.plan, shownLines)
-	fits := len(u.plan.Conflicts(u.in.Force)) == 0
-	if !fits {
-		u.c.Note(UndoInTheWay(u.c.Text, &u.plan, "/undo force"))
-	}
-	return fits
-}
-
-// ShowWhole writes the diffs whole.
-func (u *UndoOffer) ShowWhole() {
-	u.c.Page.UndoPlan(&u.plan, 0)
-	u.More = false
-}
-
-// Refuse leaves all as it is.
-func (u *UndoOffer) Refuse() { u.c.Note(u.c.Text.T("nothing was undone")) }
-
-// Agree takes it back, and calls then once that is shown.
-func (u *UndoOffer) Agree(then func()) {
-	c, agreed := u.c, Agreed(u.in, &u.plan)
-	c.Stream.Own(agreed.UndoID, true)
-	c.Renderer.Do(Beside, func(ctx context.Context) func() {
-		undone, err := c.Control.Undo(ctx, agreed)
-		return func() {
-			if c.Renderer.ShowError(err); err == nil {
-				c.Page.Undone(&undone)
+		func(plan regie.UndoPlan) {
+			c.Renderer.Separate()
+			more := c.Page.UndoPlan(&plan, shownLines)
+			if len(plan.Conflicts(in.Force)) > 0 {
+				c.Note(UndoInTheWay(c.Text, &plan, "/undo force"))
+				return
 			}
-			then()
-		}
-	})
+			confirmUndo(c, &plan, Agreed(in, &plan), more)
+		})
+}
+
+// confirmUndo asks whether what was shown is taken back (decision 16). more says that there is more
+// of it to be shown.
+func confirmUndo(c *Conversation, plan *regie.UndoPlan, agreed dispatch.UndoRequest, more bool) {
+	keys := []Key{{yesNames, c.Text.T("[y] undo"), func() {
+		c.Stream.Own(agreed.UndoID, true)
+		load(c, func(ctx context.Context) (regie.Undo, error) { return c.Control.Undo(ctx, agreed) },
+			func(undone regie.Undo) { c.Page.Undone(&undone) })
+	}}}
+	if more {
+		keys = append(keys, Key{"v", c.Text.T("[v] the whole diff"), func() {
+			c.Page.UndoPlan(plan, 0)
+			confirmUndo(c, plan, agreed, false)
+		}})
+	}
+	c.Renderer.Confirm("", append(keys, Key{"esc " + noNames, c.Text.T("[n] leave it"), func() {
+		c.Note(c.Text.T("nothing was undone"))
+	}}))
 }

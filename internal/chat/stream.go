@@ -32,25 +32,12 @@ type Stream struct {
 	// prompted says that the person's prompt stands there.
 	prompted bool
 
-	reply   place  // whose text is being written
-	shown   string // what has come of it
-	pieces  plain.Stream
-	told    place // the last reply that was written whole
-	batch   place // a reply whose calls have not all their results
-	running regie.ID
-	held    []*dispatch.Delta // of what the events have not reached yet
+	replies Replies
 	own     map[regie.ID]bool
 	missing string   // what was told last of tools that are away
 	waiting []Queued // messages that wait for their turn
-
-	fold   Fold
-	output Output
-}
-
-// place is a reply's place: its round and exchange.
-type place struct {
-	round    regie.ID
-	exchange int
+	fold    Fold
+	output  Output
 }
 
 // Own tells whether a message was typed or is being taken back here, or an undo was asked for here:
@@ -64,7 +51,7 @@ func (s *Stream) Own(id regie.ID, is bool) {
 
 // Note writes a line beside the replies.
 func (s *Stream) Note(line string) {
-	if !s.Apart || !s.Telling() {
+	if !s.Apart || !s.replies.Telling() {
 		s.fresh()
 	}
 	fmt.Fprintln(s.Err, plain.Strip(line))
@@ -80,7 +67,7 @@ func (s *Stream) notes(lines []string) {
 func (s *Stream) quote(said string) { s.Note("› " + strings.ReplaceAll(said, "\n", "\n  ")) }
 
 // Telling reports whether a reply is being written that is not whole.
-func (s *Stream) Telling() bool { return s.shown != "" }
+func (s *Stream) Telling() bool { return s.replies.Telling() }
 
 // Prompt writes a prompt; Typed tells that the person has ended its line.
 func (s *Stream) Prompt(prompt string) {
@@ -114,19 +101,34 @@ func (s *Stream) write(content string) {
 
 // Item writes one item.
 func (s *Stream) Item(item dispatch.Item) {
-	defer s.release()
 	if item.Delta != nil {
 		s.notes(s.output.Lines(s.Text, item.Delta))
 		s.delta(item.Delta)
 	}
-	event := item.Event
-	if event == nil {
-		return
+	if item.Event != nil {
+		s.event(item.Event)
 	}
+	for _, held := range s.replies.Release() {
+		s.delta(held)
+	}
+}
+
+// delta writes a piece of a reply.
+func (s *Stream) delta(d *dispatch.Delta) {
+	told := s.replies.Telling()
+	content, _ := s.replies.Delta(d)
+	if !told && s.replies.Telling() {
+		s.fresh()
+	}
+	s.write(content)
+}
+
+func (s *Stream) event(event *regie.Event) {
+	body := BodyOf(event)
 	s.notes(s.output.Rest(event))
 	for _, line := range s.fold.Lines(s.Text, event) {
 		if s.Mark != nil {
-			line += s.Mark(callOf(event))
+			line += s.Mark(body.CallID)
 		}
 		s.Note(line)
 	}
@@ -141,17 +143,11 @@ func (s *Stream) Item(item dispatch.Item) {
 			s.queue(m.ID, m.LinearText())
 		}
 	case regie.EventMessageWithdrawn:
-		var body struct {
-			MessageID regie.ID `json:"message_id"`
-			TakenBack bool     `json:"taken_back"`
-		}
-		_ = json.Unmarshal(event.Body, &body)
 		if said := s.unqueue(body.MessageID); !s.own[body.MessageID] {
 			s.withdrawn(said, body.TakenBack)
 		}
 	case regie.EventStreamReset:
-		told := s.Telling()
-		s.shown = ""
+		told := s.replies.Reset()
 		switch line, long := ResetLine(s.Text, event); { // of a short one nobody has seen anything (decision 53)
 		case told:
 			s.Note(s.Text.T("… %s; what it said above does not count", line))
@@ -170,61 +166,34 @@ func (s *Stream) Item(item dispatch.Item) {
 			s.Note(s.Text.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(s.Text, &u))
 		}
 	case regie.EventRound:
-		s.round(event)
-	}
-}
-
-// delta writes a piece of a reply. Deltas overtake events, because they are not stored: what
-// belongs behind an event that has not come yet is held back. One that comes behind its message is
-// dropped: the message has it.
-func (s *Stream) delta(d *dispatch.Delta) {
-	at := place{d.RoundID, d.Exchange}
-	switch {
-	case d.Content == "" || at == s.told:
-		return
-	case s.early(at):
-		s.held = append(s.held, d)
-		return
-	}
-	if s.reply, s.shown = at, s.shown+d.Content; s.shown == d.Content {
-		s.fresh()
-		s.pieces = plain.Stream{}
-	}
-	s.write(s.pieces.Add(d.Content))
-}
-
-// early reports whether the events have not reached a reply yet: its round has not begun, an
-// earlier reply is not whole, or its calls have not all their results.
-func (s *Stream) early(at place) bool {
-	return !s.running.IsZero() && s.running != at.round || s.reply != place{} && s.reply != at ||
-		s.batch != place{} && s.batch.round == at.round
-}
-
-// release writes what was held back, as far as the events have come.
-func (s *Stream) release() {
-	held := s.held
-	s.held = nil
-	for _, d := range held {
-		s.delta(d)
+		s.replies.Round(&body)
+		s.roundEnd(&body)
 	}
 }
 
 // message writes what of a message was not seen yet.
 func (s *Stream) message(m *regie.Message) {
-	at := place{m.RoundID, m.Exchange}
 	s.unqueue(m.ID)
+	told := s.replies.Telling()
+	content, _, again := s.replies.Message(m)
 	switch {
+	case m.AI != nil && strings.HasPrefix(m.AI.Text(), regie.InvalidFormat): // nothing is kept from the person (spec 2.2)
+		s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
+		s.Note(strings.TrimSpace(strings.ToValidUTF8(content[:min(len(content), maxUnreadable)], "")))
 	case m.AI != nil:
-		s.replied(m, at)
+		if !told || again { // the whole of it, on lines of its own
+			s.fresh()
+		}
+		s.write(content)
+		s.fresh()
+		if line := CachedLine(s.Text, m); line != "" {
+			s.Note("  " + line)
+		}
 	case m.Author.ID == regie.ComponentTools: // a chat whose runs all miss the same tools says so once
 		lines := ToolNotice(s.Text, m)
 		if told := strings.Join(lines, "\n"); told != s.missing {
 			s.missing = told
 			s.notes(lines)
-		}
-	case m.System != nil:
-		if at == s.batch {
-			s.batch = place{}
 		}
 	case m.Sender == regie.SenderAI && m.Text != "": // what was to be said once the actions had succeeded
 		s.fresh()
@@ -237,35 +206,6 @@ func (s *Stream) message(m *regie.Message) {
 
 // maxUnreadable bounds what is shown of a reply that cannot be read, in bytes.
 const maxUnreadable = 2000
-
-// replied writes what of a reply was not seen yet. Of one that is none in its dialect it shows what
-// the model wrote, so that nothing is kept from the person (spec 2.2).
-func (s *Stream) replied(m *regie.Message, at place) {
-	whole, shown := m.AI.Text(), s.shown
-	if at != s.reply {
-		shown = ""
-	}
-	s.told, s.reply, s.shown = at, place{}, ""
-	if raw, is := strings.CutPrefix(whole, regie.InvalidFormat); is {
-		raw = strings.TrimSpace(raw)
-		s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
-		s.Note(strings.ToValidUTF8(raw[:min(len(raw), maxUnreadable)], ""))
-		return
-	}
-	rest, is := strings.CutPrefix(whole, shown)
-	if !is || shown == "" { // pieces of it got lost: the whole of it, on lines of its own
-		s.fresh()
-		rest, s.pieces = whole, plain.Stream{}
-	}
-	s.write(s.pieces.Add(rest) + s.pieces.Rest())
-	s.fresh()
-	if line := CachedLine(s.Text, m); line != "" {
-		s.Note("  " + line)
-	}
-	if len(m.CallIDs()) > 0 && m.Copied == nil {
-		s.batch = at
-	}
-}
 
 // ToolNotice is what a message tells of tools that are away, a line for each toolkit; none for what
 // is no such message.
@@ -297,27 +237,11 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 	return lines
 }
 
-// round notes which round runs, and says how one ended that has no answer.
-func (s *Stream) round(event *regie.Event) {
-	var body struct {
-		RoundID regie.ID          `json:"round_id"`
-		State   regie.RoundState  `json:"state"`
-		Stop    regie.StopRequest `json:"stop_request"`
-		End     regie.RoundEnd    `json:"end_reason"`
-		Note    regie.Sentence    `json:"end_note"`
-	}
-	switch {
-	case json.Unmarshal(event.Body, &body) != nil:
-		return
-	case body.State != regie.RoundEnded:
-		if body.Stop == "" {
-			s.running = body.RoundID
-		}
-		return
-	}
-	s.reply, s.shown, s.batch = place{}, "", place{}
+// roundEnd says how a round ended that has no answer.
+func (s *Stream) roundEnd(body *Body) {
 	answered := body.End == regie.EndAnswered || body.End == regie.EndCompleted
 	switch {
+	case body.State != string(regie.RoundEnded):
 	case body.End == regie.EndInterrupted:
 		s.Note(s.Text.T("interrupted"))
 	case body.End == regie.EndStopped:
@@ -363,11 +287,7 @@ const patience = 5 * time.Second
 // ResetLine says that a model is asked again, why, and when, if that is not at once; long says that
 // it is long.
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
-	var body struct {
-		Code   regie.Code `json:"code"`
-		WaitMS int64      `json:"wait_ms"`
-	}
-	_ = json.Unmarshal(event.Body, &body) // what was erased is said without its reason
+	body := BodyOf(event) // what was erased is said without its reason
 	if wait := time.Duration(body.WaitMS) * time.Millisecond; wait >= patience {
 		seconds := strconv.Itoa(int(wait.Round(time.Second) / time.Second))
 		return t.T("the model is asked again in %s s: %s", seconds, string(body.Code)), true

@@ -38,12 +38,12 @@ func (p *Page) token(t *regie.Token, places []regie.Workspace) {
 	if !t.LastUsedAt.IsZero() {
 		used = p.Text.T("used about %s ago", p.ago(t.LastUsedAt))
 	}
-	p.line("     " + p.Text.T("%s, made %s ago, %s", state, p.ago(t.CreatedAt), used))
+	p.note(p.Text.T("%s, made %s ago, %s", state, p.ago(t.CreatedAt), used))
 	opens := p.Text.T("opens: %s", regie.ScopeWords(t.Scopes))
 	if t.OnApproval != "" {
 		opens += "; " + p.Text.T("approvals: %s", t.OnApproval)
 	}
-	p.line("     " + opens)
+	p.note(opens)
 	var where []string
 	for _, id := range t.Workspaces {
 		at := slices.IndexFunc(places, func(w regie.Workspace) bool { return w.ID == id })
@@ -54,7 +54,7 @@ func (p *Page) token(t *regie.Token, places []regie.Workspace) {
 		}
 	}
 	if len(where) > 0 {
-		p.line("     " + p.Text.T("only in: %s", strings.Join(where, ", ")))
+		p.note(p.Text.T("only in: %s", strings.Join(where, ", ")))
 	}
 }
 

@@ -47,13 +47,13 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 	}
 	if len(plan.Removes) > 0 {
 		gone := p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))
-		p.line("     " + plain.Line(gone))
+		p.note(plain.Line(gone))
 	}
 	switch {
 	case plan.Chat && again:
-		p.line("     " + p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
+		p.note(p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
 	case plan.Chat:
-		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
+		p.note(p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
 	}
 	p.effects(plan.Effects)
 	return more
@@ -62,7 +62,7 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 // effects lists what is not taken back.
 func (p *Page) effects(list []regie.Effect) {
 	if len(list) > 0 {
-		p.line("     " + p.Text.T("this cannot be undone and stays as it is:"))
+		p.note(p.Text.T("this cannot be undone and stays as it is:"))
 	}
 	for i := range list {
 		e := &list[i]
@@ -106,7 +106,7 @@ func (p *Page) undoCommand(id string) string {
 	if p.Inside { // it is typed there too
 		return "/undo " + id
 	}
-	return p.Text.Typed("regie undo " + id)
+	return "regie undo " + id
 }
 
 // undoCounts says how much went back.

@@ -21,7 +21,7 @@ func Strip(s string) string {
 			return -1
 		}
 		return r
-	}, bare(s))
+	}, removeSequences(s))
 }
 
 // acts reports whether a character does something to a terminal or to the text around it.

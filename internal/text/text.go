@@ -30,7 +30,6 @@ var frenchJSON []byte
 type Printer struct {
 	printer *message.Printer
 	french  bool
-	called  *called // nil: what is named to be typed is typed as it stands
 }
 
 // New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en-US",
@@ -81,7 +80,7 @@ func (p *Printer) Language() string {
 // written as the language does: a process id, a port or a year, which is a name and no amount, is
 // passed as a string.
 func (p *Printer) T(format string, args ...any) string {
-	return p.called.in(format, p.printer.Sprintf(format, p.amounts(format, p.translated(args))...))
+	return p.printer.Sprintf(format, p.amounts(format, p.translated(args))...)
 }
 
 // Sentence returns a sentence that was stored as key and arguments in the printer's language.

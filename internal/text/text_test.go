@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -85,22 +84,6 @@ func TestError(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-}
-
-func TestManyGoroutines(t *testing.T) {
-	french := New("fr")
-	want := french.T(known, "x", "y")
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 100 {
-				if got := french.T(known, "x", "y"); got != want {
-					t.Errorf("got %s", got)
-				}
-			}
-		})
-	}
-	group.Wait()
 }
 
 // Every sentence that is stored for people can be said in both languages, with all that it is

@@ -47,7 +47,7 @@ func opened(t *testing.T, a *approving, width int) *model {
 
 // batch is an approval that no chat asks about yet.
 func batch(asked regie.Approval) *approving {
-	return newApproving(&model{Conversation: &chat.Conversation{}}, asked)
+	return newApproving(&model{Conversation: &chat.Conversation{}}, &asked)
 }
 
 // attach has a chat ask about it.
@@ -57,7 +57,7 @@ func (m *model) puts(a *approving) {
 	a.attach(m)
 	m.open(a)
 	m.armed = true
-	a.begin()
+	a.Begin()
 }
 
 // proposed is such a chat of an engine whose model wants to write files. decided are the answers
@@ -98,7 +98,8 @@ func answers(m *model, keys ...string) {
 		}
 		m.obey(pressed([]rune(key)[0]))
 		if m.letter.name != "" {
-			works(m, m.obey(stands{m.letter.serial}))
+			m.letterStands(m.letter.serial)
+			works(m, m.drain())
 		}
 	}
 }
@@ -133,7 +134,7 @@ func TestYesToAllShowsAll(t *testing.T) {
 			t.Errorf("the preview of %s is written %d times:\n%s", name, n, scrollback(m))
 		}
 	}
-	if view := shown(m); !strings.Contains(view, "Y again allows these 3 calls") {
+	if view := shown(m); !strings.Contains(view, "[Y] again allows these 3 calls") {
 		t.Errorf("it is not asked again:\n%s", view)
 	}
 	answers(m, "b") // back to the first one
@@ -161,26 +162,6 @@ func TestLongerAnswerShowsAll(t *testing.T) {
 	answers(m, "Enter")
 	if got := decided(); len(got) != 2 || got[0].Answer != regie.AnswerAlways || got[1].Answer != regie.AnswerAllow {
 		t.Errorf("%+v", got)
-	}
-}
-
-// TestManyCalls: of very many calls the head names some, and says how many there are; a key names
-// all.
-func TestManyCalls(t *testing.T) {
-	var names []string
-	for i := range chat.ListedCalls + 5 {
-		names = append(names, "file"+string(rune('a'+i))+".txt")
-	}
-	m := opened(t, calls(names...), 80)
-	if out := scrollback(m); !strings.Contains(out, "asks about 25 calls") || !strings.Contains(out, "… and 5 more") || strings.Contains(out, "filex.txt") {
-		t.Errorf("the head:\n%s", out)
-	}
-	if !strings.Contains(shown(m), "[c] all calls") {
-		t.Errorf("there is no way to all of them:\n%s", shown(m))
-	}
-	answers(m, "c")
-	if out := scrollback(m); !strings.Contains(out, " 25  write 1 line to filey.txt") {
-		t.Errorf("all of them:\n%s", out)
 	}
 }
 
@@ -213,7 +194,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Errorf("the keys of an edited call:\n%s", view)
 	}
 	answers(m, "Y") // which is for the calls as they were proposed, and begins a message here
-	if len(decided()) > 0 || a.mode != choosing || m.draft.value() != "Y" {
+	if len(decided()) > 0 || a.answer != "" || a.reasons || m.draft.value() != "Y" {
 		t.Fatalf("%+v, the prompt holds %q", decided(), m.draft.value())
 	}
 	m.draft = editor{}

@@ -15,7 +15,7 @@ type Bell string
 
 // The ways of calling.
 const (
-	BellAuto   Bell = "auto"   // when they look elsewhere, or have waited for a while
+	BellAuto   Bell = "auto"   // when they have waited for a while
 	BellAlways Bell = "always" // whenever they are needed
 	BellOff    Bell = "off"
 )
@@ -32,27 +32,16 @@ func ParseBell(word string) (Bell, error) {
 	return "", regie.Errorf(regie.CodeBadRequest, "%q says not when to ring the bell: auto, always or off", word)
 }
 
-// patient is after how much work somebody may be looking elsewhere although the terminal does not
-// say so.
+// patient is after how much work somebody may be looking elsewhere.
 const patient = 10 * time.Second
 
-// bell calls the person.
-type bell struct {
-	when    Bell
-	told    bool // the terminal says whether it is looked at
-	focused bool
-}
-
 // wanted reports whether the person is to be called after so much work.
-func (b *bell) wanted(worked time.Duration) bool {
-	if b.when == BellAuto && b.told {
-		return !b.focused
-	}
-	return b.when == BellAlways || b.when == BellAuto && worked >= patient
+func (b Bell) wanted(worked time.Duration) bool {
+	return b == BellAlways || b != BellOff && worked >= patient
 }
 
 // ring calls the person, where that is wanted. What it says is ours, never a model's.
-func (b *bell) ring(why string, worked time.Duration) tea.Cmd {
+func (b Bell) ring(why string, worked time.Duration) tea.Cmd {
 	if !b.wanted(worked) {
 		return nil
 	}

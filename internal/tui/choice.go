@@ -5,7 +5,6 @@ import (
 
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // picking has the person choose one of several things, by typing a part of it.
@@ -29,17 +28,17 @@ func (p *picking) fits() (out []chat.Option) {
 
 func (p *picking) field() *editor { return &p.query }
 
-func (p *picking) keys(m *model) ([]key, bool) {
+func (p *picking) keys(m *model) ([]chat.Key, bool) {
 	fits := p.fits()
 	return append(
 		pickKeys(&p.picked, len(fits), nil),
-		key{"enter", m.Text.T("[Enter] choose"), func() {
+		chat.Key{Names: "enter", Label: m.Text.T("[Enter] choose"), Do: func() {
 			if len(fits) > 0 {
 				m.closeDialog()
 				p.Then(fits[p.picked].Value)
 			}
 		}},
-		key{"esc", m.Text.T("[Esc] back"), m.closeDialog},
+		chat.Key{Names: "esc", Label: m.Text.T("[Esc] back"), Do: m.closeDialog},
 	), false
 }
 
@@ -57,73 +56,44 @@ func (p *picking) view(m *model) [][]span {
 	return append([][]span{head}, m.screen.choices(options, p.picked)...)
 }
 
-// undoing asks whether an undo is done (decision 16).
-type undoing struct {
-	*chat.UndoOffer
-	busy bool
+// confirming asks something before it is done.
+type confirming struct {
+	said   string
+	offers []chat.Key
 }
 
-func (u *undoing) field() *editor { return nil }
+func (c *confirming) field() *editor { return nil }
 
-func (u *undoing) view(*model) [][]span { return nil }
-
-func (u *undoing) keys(m *model) ([]key, bool) {
-	list := []key{{"y o", m.Text.T("[y] undo"), func() {
-		u.busy = true
-		u.Agree(func() {
-			if m.dialog == dialog(u) {
-				m.closeDialog()
-			}
-		})
-	}}}
-	if u.More {
-		list = append(list, key{"v", m.Text.T("[v] the whole diff"), u.ShowWhole})
+func (c *confirming) view(m *model) [][]span {
+	if c.said == "" {
+		return nil
 	}
-	return append(list, key{"n esc", m.Text.T("[n] leave it"), func() {
-		m.closeDialog()
-		u.Refuse()
-	}}), u.busy
+	return wrap([]span{{c.said, style{fg: yellow}}}, m.screen.width-2)
 }
 
-// instead asks whether a message is to take the place of what the session waits for (decision 10).
-type instead struct {
-	typed    string
-	question bool
-}
-
-func (d *instead) field() *editor { return nil }
-
-func (d *instead) view(m *model) [][]span {
-	return wrap([]span{{m.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."), style{fg: yellow}}}, m.screen.width-2)
-}
-
-func (d *instead) keys(m *model) ([]key, bool) {
-	send := func(when store.WhenBusy) func() {
-		return func() {
+func (c *confirming) keys(m *model) (list []chat.Key, busy bool) {
+	for _, key := range c.offers {
+		do := key.Do
+		key.Do = func() {
 			m.closeDialog()
-			m.Due = when == store.Queue && m.Waiting()
-			m.Send(d.typed, when)
+			do()
 		}
+		list = append(list, key)
 	}
-	list := []key{{"y o", m.Text.T("[y] send and withdraw"), send(store.Steer)}}
-	if !d.question {
-		list = append(list, key{"q", m.Text.T("[q] send when this run has ended"), send(store.Queue)})
-	}
-	return append(list, key{"n esc", m.Text.T("[n] do not send"), func() {
-		m.closeDialog()
-		m.back(d.typed)
-		m.Due = m.Waiting()
-	}}), false
+	return list, false
 }
 
-// with puts a message behind the one that the person has been asked about, and asks no more about
-// that: what they have not decided about is a part of it.
-func (m *model) with(typed string) string {
-	if d, ok := m.dialog.(*instead); ok {
-		m.closeDialog()
-		return d.typed + "\n" + typed
+// replaceDialog closes what is asked for something else that is asked. What waits for the person is
+// asked again behind that.
+func (m *model) replaceDialog() {
+	switch m.dialog.(type) {
+	case nil:
+	case *picking, *confirming:
+		m.decide("esc")
+	default:
+		m.overtaken()
+		m.Due = true
 	}
-	return typed
 }
 
 // back puts a message that was not sent into the prompt, before what has been written there

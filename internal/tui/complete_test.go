@@ -78,18 +78,6 @@ func TestEnterCompletes(t *testing.T) {
 	}
 }
 
-// What was offered for less of a word is not taken for the whole of it, before the files are found.
-func TestEnterBeforeFound(t *testing.T) {
-	m := completing(t, "note.txt", "noon.txt")
-	if got := offered(m, "read @no"); len(got) != 2 {
-		t.Fatalf("offered: %q", got)
-	}
-	typing(m, "te.txt")
-	if got := m.draft.value(); got != "" {
-		t.Errorf("the prompt holds %q", got)
-	}
-}
-
 // A name is offered in whatever capitals it is asked for.
 func TestCompletesInAnyCase(t *testing.T) {
 	m := completing(t, "README.md", "deep/sub/Zebra.txt", "éclair.txt")

@@ -1,13 +1,12 @@
 package tui
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	tea "charm.land/bubbletea/v2"
+	"github.com/regie-run/regie/internal/chat"
 )
 
 // dialog is something that the person is asked; it has the keyboard while it is armed.
@@ -15,16 +14,9 @@ type dialog interface {
 	// view is what is asked, without its keys.
 	view(m *model) [][]span
 	// keys are the keys that answer; busy says that an answer is on its way, and none acts.
-	keys(m *model) (list []key, busy bool)
+	keys(m *model) (list []chat.Key, busy bool)
 	// field is what the person writes in, nil where they write nothing.
 	field() *editor
-}
-
-// key is something that can be pressed: its names, separated by spaces, and the words that are
-// shown of it, if any.
-type key struct {
-	names, label string
-	do           func()
 }
 
 // focus says who has the keyboard: the prompt, or what the person is asked.
@@ -40,9 +32,6 @@ type letter struct {
 	name   string
 	serial int
 }
-
-// stands says that nothing was typed behind a letter.
-type stands struct{ serial int }
 
 // aloneFor is how long a letter stands alone before it decides something: with another letter
 // behind it, it was the beginning of a message, and decides nothing.
@@ -74,12 +63,12 @@ func (m *model) answerKey(name, typed string) {
 	case is && len(typed) == 1 && unicode.IsLetter(rune(typed[0])):
 		m.letter = letter{name, m.letter.serial + 1}
 		serial := m.letter.serial
-		m.run(tea.Tick(aloneFor, func(time.Time) tea.Msg { return stands{serial} }))
+		m.run(after(aloneFor, func() { m.letterStands(serial) }))
 	case is:
 		m.decide(name)
 	case field != nil:
 		if !field.key(name) {
-			m.fits(field.insert(typed))
+			field.insert(typed)
 		}
 	case strings.TrimSpace(typed) != "":
 		m.words(typed)
@@ -89,16 +78,15 @@ func (m *model) answerKey(name, typed string) {
 // keyNamed is a key of the dialog, nil where it has none of that name.
 func (m *model) keyNamed(name string) func() {
 	list, busy := m.dialog.keys(m)
-	for _, k := range list {
-		switch {
-		case !slices.Contains(strings.Fields(k.names), name):
-		case busy:
-			return func() {}
-		default:
-			return k.do
-		}
+	key := chat.FindKey(list, name)
+	switch {
+	case key == nil:
+		return nil
+	case busy:
+		return func() {}
+	default:
+		return key.Do
 	}
-	return nil
 }
 
 // decide has a key of the dialog act, where what it would do can be seen.
@@ -113,11 +101,11 @@ func (m *model) words(typed string) {
 	m.letter.name = ""
 	if q, ok := m.dialog.(*questioning); ok && q.takes(typed) {
 		q.writes = true
-		m.fits(q.text.insert(typed))
+		q.text.insert(typed)
 		return
 	}
 	m.armed, m.typed = false, time.Now()
-	m.fits(m.draft.insert(typed))
+	m.draft.insert(typed)
 	m.popup.follow(m)
 }
 
@@ -157,11 +145,11 @@ func (m *model) asked(most int) [][]span {
 }
 
 // keyLines are what can be pressed, on as many lines as it needs; a key stays on its line.
-func keyLines(list []key, width int) [][]span {
+func keyLines(list []chat.Key, width int) [][]span {
 	const bound = "\u00a0"
 	var line []span
 	for _, k := range list {
-		if mark, rest, found := strings.Cut(k.label, " "); k.label != "" {
+		if mark, rest, found := strings.Cut(k.Label, " "); k.Label != "" {
 			line = append(line, span{mark, style{fg: cyan}})
 			if found {
 				line = append(line, span{text: bound + strings.ReplaceAll(rest, " ", bound)})
@@ -206,14 +194,14 @@ func (s *screen) choices(options []string, picked int) (lines [][]span) {
 
 // pickKeys move what is picked among some things, by the arrows and, where numbered is not nil, the
 // first nine by number, which calls that.
-func pickKeys(picked *int, n int, numbered func()) []key {
-	list := []key{
-		{"up ctrl+p", "", func() { *picked = max(0, *picked-1) }},
-		{"down ctrl+n", "", func() { *picked = max(0, min(n-1, *picked+1)) }},
+func pickKeys(picked *int, n int, numbered func()) []chat.Key {
+	list := []chat.Key{
+		{Names: "up ctrl+p", Do: func() { *picked = max(0, *picked-1) }},
+		{Names: "down ctrl+n", Do: func() { *picked = max(0, min(n-1, *picked+1)) }},
 	}
 	for i := range min(n, 9) {
 		if numbered != nil {
-			list = append(list, key{strconv.Itoa(i + 1), "", func() {
+			list = append(list, chat.Key{Names: strconv.Itoa(i + 1), Do: func() {
 				*picked = i
 				numbered()
 			}})

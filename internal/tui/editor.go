@@ -18,8 +18,6 @@ const (
 	// recalledLines is the same for a text that was written before: what a person may have written
 	// by hand stands there to be edited.
 	recalledLines = 64
-	// maxTyped bounds what may be typed and pasted into one message, in bytes.
-	maxTyped = 1 << 20
 	// firstMark and the characters behind it, which mean nothing to anybody, stand for the pastes
 	// of an editor, in the order in which they came.
 	firstMark, lastMark = '\U000f0000', '\U000ffffd'
@@ -64,15 +62,8 @@ func (e *editor) set(s string) {
 }
 
 // insert puts what is typed or pasted at the cursor: as one mark where it has so many lines, or
-// many characters. It reports false, and leaves all as it was, where the message has no room for
-// it.
-func (e *editor) insert(s string) bool {
-	fits := len(e.value())+len(s) <= maxTyped
-	if fits {
-		e.place(s, pasteLines)
-	}
-	return fits
-}
+// many characters.
+func (e *editor) insert(s string) { e.place(s, pasteLines) }
 
 func (e *editor) place(s string, lines int) {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
@@ -139,16 +130,13 @@ func (e *editor) seek(by int, ends func(rune) bool) int {
 }
 
 // wordEnd is where the next word ends in a direction.
-func (e *editor) wordEnd(by int, inside, outside func(rune) bool) int {
+func (e *editor) wordEnd(by int) int {
 	from := *e
-	from.at = e.seek(by, inside)
-	return from.seek(by, outside)
+	from.at = e.seek(by, func(r rune) bool { return !unicode.IsSpace(r) })
+	return from.seek(by, unicode.IsSpace)
 }
 
-func isLineEnd(r rune) bool  { return r == '\n' }
-func isNoSpace(r rune) bool  { return !unicode.IsSpace(r) }
-func isNoLetter(r rune) bool { return !isLetter(r) }
-func isLetter(r rune) bool   { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+func isLineEnd(r rune) bool { return r == '\n' }
 
 // key obeys a key of editing, and reports whether it was one.
 func (e *editor) key(name string) bool {
@@ -158,9 +146,9 @@ func (e *editor) key(name string) bool {
 	case "right", "ctrl+f":
 		e.at += e.cluster(e.at)
 	case "alt+left", "ctrl+left", "alt+b":
-		e.at = e.wordEnd(-1, isLetter, isNoLetter)
+		e.at = e.wordEnd(-1)
 	case "alt+right", "ctrl+right", "alt+f":
-		e.at = e.wordEnd(1, isLetter, isNoLetter)
+		e.at = e.wordEnd(1)
 	case "home", "ctrl+a":
 		e.at = e.seek(-1, isLineEnd)
 	case "end", "ctrl+e":
@@ -169,10 +157,8 @@ func (e *editor) key(name string) bool {
 		e.remove(e.before(), e.at)
 	case "delete", "ctrl+d":
 		e.remove(e.at, e.at+e.cluster(e.at))
-	case "ctrl+w":
-		e.remove(e.wordEnd(-1, isNoSpace, unicode.IsSpace), e.at)
-	case "alt+backspace", "ctrl+backspace":
-		e.remove(e.wordEnd(-1, isLetter, isNoLetter), e.at)
+	case "ctrl+w", "alt+backspace", "ctrl+backspace":
+		e.remove(e.wordEnd(-1), e.at)
 	case "ctrl+u":
 		e.remove(e.seek(-1, isLineEnd), e.at)
 	case "ctrl+k":

@@ -12,7 +12,7 @@ func TestEditor(t *testing.T) {
 		{"hello", "hello|"},
 		{"hello <home>x", "x|hello "},
 		{"one two<ctrl+w>three", "one three|"},
-		{"one two-three<alt+backspace>", "one two-|"},
+		{"one two-three<alt+backspace>", "one |"},
 		{"one two three<alt+b><alt+b>X", "one X|two three"},
 		{"one two<home><alt+f>X", "oneX| two"},
 		{"été 日本<left><backspace>", "été |本"},
@@ -169,16 +169,14 @@ func TestGrown(t *testing.T) {
 
 func TestBell(t *testing.T) {
 	for _, row := range []struct {
-		bell   bell
+		bell   Bell
 		worked time.Duration
 		want   bool
 	}{
-		{bell{when: BellOff}, time.Hour, false},
-		{bell{when: BellAlways}, 0, true},
-		{bell{when: BellAuto, told: true, focused: true}, time.Hour, false},
-		{bell{when: BellAuto, told: true}, 0, true},
-		{bell{when: BellAuto}, time.Second, false},
-		{bell{when: BellAuto}, time.Minute, true},
+		{BellOff, time.Hour, false},
+		{BellAlways, 0, true},
+		{BellAuto, time.Second, false},
+		{BellAuto, time.Minute, true},
 	} {
 		if got := row.bell.wanted(row.worked); got != row.want {
 			t.Errorf("%+v after %s: %v", row.bell, row.worked, got)

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"syscall"
@@ -28,12 +27,6 @@ type items struct {
 	feed *chat.Feed
 }
 
-// ended says that nothing more of a session is followed.
-type ended struct {
-	err  error
-	feed *chat.Feed
-}
-
 // readFeed begins to read the feed where the conversation has another one.
 func (m *model) readFeed() {
 	if m.Feed != m.reading && m.Feed != nil {
@@ -51,7 +44,11 @@ func (m *model) next() tea.Cmd {
 		case item := <-feed.Items:
 			list = append(list, item)
 		case err := <-feed.Ended:
-			return ended{err, feed}
+			return done(func() {
+				if feed == m.Feed && m.ctx.Err() == nil && !m.leaving {
+					m.err, m.leaving = err, true
+				}
+			})
 		}
 		timer := time.After(together)
 		for {
@@ -100,19 +97,10 @@ func (m *model) see(item dispatch.Item) {
 		}
 		return
 	}
-	var body struct {
-		RoundID   regie.ID          `json:"round_id"`
-		State     string            `json:"state"`
-		Stop      regie.StopRequest `json:"stop_request"`
-		TakenBack bool              `json:"taken_back"`
-	}
-	_ = json.Unmarshal(event.Body, &body) // without a field it says nothing of it
+	body := chat.BodyOf(event)
 	m.silent = 0
-	m.work.event(event)
-	open, ends := m.Round, event.Type == regie.EventRound && body.State == string(regie.RoundEnded)
-	if ends {
-		m.work.over()
-	}
+	m.work.event(event, &body)
+	open, ends := m.Round, chat.RoundEnds(event, &body)
 	if ends || event.Type == regie.EventMessageWithdrawn && !body.TakenBack ||
 		event.Type == regie.EventSessionState && body.State == string(regie.SessionPaused) {
 		m.paper.flush() // what was being said is cut off
@@ -125,52 +113,33 @@ func (m *model) see(item dispatch.Item) {
 			return
 		}
 		m.paper.flush()
-		m.work.message(&message)
 		if message.Sender == regie.SenderUser {
 			m.history.add(message.LinearText())
 		}
 		if message.AI != nil && message.Usage != nil { // what it costs is seen while one can still stop it
 			m.meter.prompt = message.Usage.Input + message.Usage.Output
-			m.measure(message.RoundID)
+			measure(m, message.RoundID)
 		}
 	case regie.EventRound:
 		if ends && (body.RoundID == open || open.IsZero()) {
 			m.hint = ""
-			m.measure(body.RoundID)
-			m.run(m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.Began)))
+			measure(m, body.RoundID)
+			m.run(m.config.Bell.ring(m.Text.T("the agent has finished"), time.Since(m.Began)))
 		}
 	case regie.EventApproval, regie.EventQuestion: // somebody may have answered elsewhere
 		switch d := m.dialog.(type) {
 		case *approving:
-			d.Heard(event.Body)
+			d.Heard(&body)
 		case *questioning:
-			d.heard(m, event.Body)
+			d.heard(m, &body)
 		}
 	}
-}
-
-// openChat takes up the chat that was asked for when this one began, or leaves.
-func (m *model) openChat() {
-	if m.Continue == "" {
-		return
-	}
-	m.Do(chat.Beside, func(ctx context.Context) func() {
-		past, err := chat.Open(ctx, m.Control, m.Request.Root, m.Continue, shownRounds)
-		return func() {
-			if err != nil {
-				m.err, m.leaving = err, true
-				return
-			}
-			m.TakeUp(&past)
-			m.Follow(past.View.Head)
-		}
-	})
 }
 
 func (m *model) signal(s os.Signal) {
 	switch {
 	case s == syscall.SIGTSTP: // in the person's editor; it is refused already
-		m.suspend()
+		keyboard{m}.suspend()
 	case s == syscall.SIGINT && !m.Round.IsZero() && !m.Interrupting:
 		m.Interrupt()
 	default:

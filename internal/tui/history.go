@@ -144,7 +144,7 @@ func (h *history) key(m *model, name, typed string) {
 		}
 	default:
 		if !h.query.key(name) {
-			m.fits(h.query.insert(typed))
+			h.query.insert(typed)
 		}
 		h.look(m, len(h.list))
 	}

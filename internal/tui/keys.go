@@ -9,8 +9,11 @@ import (
 	"github.com/regie-run/regie"
 )
 
+// keyboard is a model as its keys act on it.
+type keyboard struct{ *model }
+
 // pressed obeys a key.
-func (m *model) pressed(msg tea.KeyPressMsg) {
+func (m keyboard) pressed(msg tea.KeyPressMsg) {
 	name, typed := msg.String(), msg.Key().Text
 	m.hint = ""
 	if name != "ctrl+c" {
@@ -33,18 +36,18 @@ func (m *model) pressed(msg tea.KeyPressMsg) {
 	m.typed = time.Now()
 	switch {
 	case m.history.searching:
-		m.history.key(m, name, typed)
-	case m.popup.key(m, name), m.promptKey(name):
+		m.history.key(m.model, name, typed)
+	case m.popup.key(m.model, name), m.promptKey(name):
 	default:
 		if !m.draft.key(name) && typed != "" {
-			m.fits(m.draft.insert(typed))
+			m.draft.insert(typed)
 		}
-		m.popup.follow(m)
+		m.popup.follow(m.model)
 	}
 }
 
 // promptKey obeys a key of the prompt that edits nothing, and reports whether it was one.
-func (m *model) promptKey(name string) bool {
+func (m keyboard) promptKey(name string) bool {
 	switch name {
 	case "esc":
 		m.escape()
@@ -63,10 +66,10 @@ func (m *model) promptKey(name string) bool {
 			clear(m.Later)
 			m.Due, m.typed = true, time.Time{}
 		default:
-			m.popup.follow(m)
+			m.popup.follow(m.model)
 		}
 	case "ctrl+r":
-		m.history.search(m)
+		m.history.search(m.model)
 	case "ctrl+o":
 		m.ShowCall("")
 	case "ctrl+l":
@@ -78,11 +81,11 @@ func (m *model) promptKey(name string) bool {
 		case m.draft.empty() && m.history.at == 0 && len(queue) > 0:
 			m.TakeBack(queue[len(queue)-1], true)
 		default:
-			m.history.load(m, func() { m.history.older(m) })
+			m.history.load(m.model, func() { m.history.older(m.model) })
 		}
 	case "down", "ctrl+n":
 		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
-			m.history.newer(m)
+			m.history.newer(m.model)
 		}
 	default:
 		return false
@@ -92,7 +95,7 @@ func (m *model) promptKey(name string) bool {
 
 // suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and
 // other programs wait for it.
-func (m *model) suspend() {
+func (m keyboard) suspend() {
 	if m.config.IsEngine != nil && m.config.IsEngine() {
 		m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
 		return
@@ -102,9 +105,9 @@ func (m *model) suspend() {
 
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where
 // there is nothing of that, twice leaves.
-func (m *model) cancel() {
+func (m keyboard) cancel() {
 	switch m.dialog.(type) {
-	case *picking, *undoing, *instead:
+	case *picking, *confirming:
 		m.decide("esc")
 		return
 	}
@@ -128,7 +131,7 @@ func (m *model) cancel() {
 
 // escape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the person who
 // writes, twice clears what was written.
-func (m *model) escape() {
+func (m keyboard) escape() {
 	switch {
 	case !m.Round.IsZero() && (m.draft.empty() || !m.Waiting()):
 		m.Interrupt()
@@ -141,8 +144,9 @@ func (m *model) escape() {
 	}
 }
 
-// enter sends what was written, or obeys it.
-func (m *model) enter() {
+// enter sends what was written, or obeys it. What was opened and left again for the prompt is
+// closed: a message that it was about goes with this one.
+func (m keyboard) enter() {
 	typed := m.draft.value()
 	if strings.TrimSpace(typed) == "" {
 		return
@@ -150,18 +154,13 @@ func (m *model) enter() {
 	m.draft, m.popup.offers = editor{}, nil
 	m.history.ends()
 	m.history.add(typed)
-	switch m.dialog.(type) { // opened and left again for the prompt: it would come back over what is asked
-	case *picking, *undoing:
+	switch m.dialog.(type) {
+	case *picking, *confirming:
 		m.decide("esc")
 	}
-	switch {
-	case strings.HasPrefix(typed, "//"):
-		m.Say(m.with(typed[1:]))
-	case strings.HasPrefix(typed, "/"):
-		m.Obey(strings.TrimSpace(typed))
-	case strings.HasPrefix(typed, regie.CommandMark):
-		m.Give(typed)
-	default:
-		m.Say(m.with(typed))
+	if !m.draft.empty() && !strings.ContainsAny(typed[:1], "/"+regie.CommandMark) {
+		typed = m.draft.value() + "\n" + typed
+		m.draft = editor{}
 	}
+	m.Enter(typed)
 }

@@ -15,7 +15,7 @@ import (
 func keyed() *model {
 	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	m.State = regie.SessionWaitingValidation
-	m.open(&instead{typed: "a message"})
+	m.open(&confirming{offers: []chat.Key{{Names: "y"}, {Names: "n", Do: func() { m.back("a message") }}}})
 	m.armed = true
 	return m
 }
@@ -30,7 +30,7 @@ func TestLetter(t *testing.T) {
 	if m.dialog == nil {
 		t.Fatal("the letter decided at once")
 	}
-	m.obey(stands{m.letter.serial})
+	m.letterStands(m.letter.serial)
 	if m.dialog != nil || m.draft.value() != "a message" {
 		t.Errorf("the letter decided nothing: %q", m.draft.value())
 	}
@@ -39,7 +39,7 @@ func TestLetter(t *testing.T) {
 	m.obey(pressed('n'))
 	serial := m.letter.serial
 	m.obey(pressed('o'))
-	m.obey(stands{serial})
+	m.letterStands(serial)
 	m.obey(pressed('t'))
 	if m.dialog == nil || m.armed || m.draft.value() != "not" {
 		t.Errorf("the message is %q, the question has the keyboard: %v", m.draft.value(), m.armed)

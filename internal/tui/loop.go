@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -10,6 +11,11 @@ import (
 
 // done is what work hands back to the loop: what is to happen there.
 type done func()
+
+// after is a command that has something happen in the loop after a while.
+func after(d time.Duration, then done) tea.Cmd {
+	return tea.Tick(d, func(time.Time) tea.Msg { return then })
+}
 
 // loop runs work beside the program's loop.
 type loop struct {

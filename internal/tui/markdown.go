@@ -22,11 +22,6 @@ func newParser() parser.Parser {
 }
 
 const (
-	// codePiece is how many lines of code are handed over together while their block is open.
-	codePiece = 16
-	// codeContext is how many lines of it are coloured together: what begins in one such part and
-	// ends in another, as a long comment, is coloured to the end of its part.
-	codeContext = 6 * codePiece
 	// codeIndent stands before each line of code.
 	codeIndent = 2
 	// maxOpen bounds a block, or a line, that does not end, in bytes: it is broken there.
@@ -41,9 +36,8 @@ type markdown struct {
 	refs   []parser.Reference // where the links lead that the finished blocks define
 	// open are the complete lines of the block that may go on, partial is the line behind them.
 	open, partial string
-	// skip is how many lines of the open block's code were handed over, goesOn that it is the rest
-	// of a longer one, gap that an empty line stands before it, began that some block was.
-	skip               int
+	// goesOn says that the open block is the rest of a longer one of code, gap that an empty line
+	// stands before it, began that some block was.
 	goesOn, gap, began bool
 }
 
@@ -97,25 +91,15 @@ func (r *markdown) takeLine(line string) (out [][]span) {
 	if before != "" && (doc.FirstChild() != last || list && last.FirstChild() != last.LastChild()) {
 		out, r.open = r.finish(before), r.open[len(before):]
 	}
-	long := len(r.open) > maxOpen
-	code, ok := last.(*ast.FencedCodeBlock)
-	n := 0
-	if ok {
-		n = code.Lines().Len()
+	if len(r.open) <= maxOpen {
+		return out
 	}
-	switch {
-	case n > 0 && code.Lines().At(n-1).Stop == len(r.open): // its end has not come
-		if long || n >= r.skip+codePiece {
-			lines, _ := r.draft(r.open)
-			out = append(out, lines...)
-			r.began, r.goesOn, r.skip = true, true, n
-		}
-		if long || n >= codeContext {
-			r.open, r.skip = r.open[:strings.IndexByte(r.open, '\n')+1], 0
-		}
-	case long:
-		out, r.open = append(out, r.finish(r.open)...), ""
+	rest := ""
+	if _, code := last.(*ast.FencedCodeBlock); code { // its end has not come
+		rest = r.open[:strings.IndexByte(r.open, '\n')+1]
 	}
+	out = append(out, r.finish(r.open)...)
+	r.open, r.goesOn = rest, rest != ""
 	return out
 }
 
@@ -134,7 +118,7 @@ func (r *markdown) finish(source string) [][]span {
 	out, known := r.draft(source)
 	r.refs = known.References()
 	trimmed := strings.TrimRight(source, " \t\n")
-	r.began, r.skip, r.goesOn = r.began || trimmed != "", 0, false
+	r.began, r.goesOn = r.began || trimmed != "", false
 	r.gap = strings.Count(source[len(trimmed):], "\n") > 1
 	return out
 }
@@ -143,7 +127,7 @@ func (r *markdown) finish(source string) [][]span {
 // nothing: see internal/plain.
 func (r *markdown) draft(source string) ([][]span, parser.Context) {
 	doc, known := r.parse(source)
-	out := (&page{source: []byte(source), skip: r.skip}).blocks(doc, r.width)
+	out := (&page{source: []byte(source)}).blocks(doc, r.width)
 	_, code := doc.FirstChild().(*ast.FencedCodeBlock)
 	if len(out) > 0 && r.began && !r.goesOn && (r.gap || code) {
 		out = append([][]span{nil}, out...)
@@ -158,10 +142,7 @@ func (r *markdown) left() [][]span {
 }
 
 // page walks through one parsed source.
-type page struct {
-	source []byte
-	skip   int // lines of the first block's code that are left out
-}
+type page struct{ source []byte }
 
 // blocks are the blocks below a node, with an empty line between those that are not items of a
 // tight list.
@@ -219,13 +200,11 @@ func (p *page) block(node ast.Node, width int) [][]span {
 }
 
 func (p *page) code(lines *text.Segments, lang string, width int) (out [][]span) {
-	rows := highlight(strings.TrimRight(p.literal(lines), "\n"), lang)
-	for _, line := range rows[min(p.skip, len(rows)):] {
+	for _, line := range highlight(strings.TrimRight(p.literal(lines), "\n"), lang) {
 		for _, piece := range chop(line, width-codeIndent) {
 			out = append(out, append([]span{{text: strings.Repeat(" ", codeIndent)}}, piece...))
 		}
 	}
-	p.skip = 0
 	return out
 }
 

@@ -17,7 +17,6 @@ type meter struct {
 	// have cost until now.
 	before  regie.Spending
 	counted map[regie.ID]regie.Spending
-	most    int64  // that it may cost
 	model   string // that the newest run was asked with
 }
 
@@ -32,38 +31,27 @@ func (g *meter) context(m *model) string {
 	return m.Text.T("context %d%%", min(999, int(g.prompt*100/g.budget)))
 }
 
-// cost is what the chat has cost, and what it may cost.
+// cost is what the chat has cost.
 func (g *meter) cost(m *model) string {
 	out := g.before
 	for _, s := range g.counted {
 		out.Cost += s.Cost
 		out.Known = out.Known && s.Known
 	}
-	said, most := chat.Cost(m.Text, regie.Spending{Cost: out.Cost, Known: out.Known}), g.most
-	switch {
-	case most > 0:
-		return said + m.Text.T(" of $%s", regie.Dollars(most))
-	case chat.Paid(out):
-		return said
+	if !chat.Paid(out) {
+		return ""
 	}
-	return ""
+	return chat.Cost(m.Text, regie.Spending{Cost: out.Cost, Known: out.Known})
 }
 
-// measure reads what a round has cost, if one is named, and what a chat may cost.
-func (m *model) measure(round regie.ID) {
-	session, root := m.Session, m.Request.Root
+// measure reads what a round has cost.
+func measure(m *model, round regie.ID) {
+	session := m.Session
 	m.Do(chat.Beside, func(ctx context.Context) func() {
-		var view store.RoundView
-		if !round.IsZero() {
-			view, _ = m.Control.Get(ctx, round) // the next one reads it again
-		}
-		today, err := m.Control.Spent(ctx, root)
+		view, err := m.Control.Get(ctx, round)
 		return func() {
-			if session == m.Session && view.Round.ID == round && !round.IsZero() {
+			if err == nil && session == m.Session { // else the next one reads it again
 				m.meter.round(&view)
-			}
-			if err == nil {
-				m.meter.most = today.Caps.Session
 			}
 		}
 	})
@@ -86,9 +74,9 @@ func (g *meter) takenUp(past *chat.Past) {
 	}
 }
 
-// answers is the model that answers the next message, as far as that is known: what this chat asks
-// for, else what the newest run was asked with, else what the engine has.
-func (m *model) answers() string {
+// nextModel is the model that answers the next message, as far as that is known: what this chat
+// asks for, else what the newest run was asked with, else what the engine has.
+func nextModel(m *model) string {
 	if model := cmp.Or(m.Request.Model, m.meter.model); model != "" {
 		return model
 	}
@@ -96,9 +84,9 @@ func (m *model) answers() string {
 	return model
 }
 
-// engineHas asks what answers where the chat has no model of its own. A server that does not say is
-// told of with the first message, not here.
-func (m *model) engineHas() {
+// readEngine asks what answers where the chat has no model of its own. A server that does not say
+// is told of with the first message, not here.
+func readEngine(m *model) {
 	if m.Request.Model == "" {
 		m.Do(chat.Beside, func(ctx context.Context) func() {
 			agents, _ := m.Control.Agents(ctx)

@@ -9,22 +9,19 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestMeter has the status line say what a chat costs while it runs, and its cap.
+// TestMeter has the status line say what a chat costs while it runs.
 func TestMeter(t *testing.T) {
 	const dollar = 1_000_000
 	old, running, fresh := regie.NewID(), regie.NewID(), regie.NewID()
 	known := func(cost int64) regie.Spending { return regie.Spending{Cost: cost, Known: true} }
 	for _, c := range []struct {
 		name  string
-		most  int64
 		past  *chat.Past
 		costs map[regie.ID]regie.Spending
 		want  string
 	}{
-		{name: "nothing spent, nothing capped"},
-		{name: "a cap before anything is spent", most: 5 * dollar, want: "cost $0.00 of $5.00"},
-		{name: "what is spent of it", most: 5 * dollar, costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: known(dollar / 2)}, want: "cost $1.50 of $5.00"},
-		{name: "no cap", costs: map[regie.ID]regie.Spending{old: known(dollar / 2)}, want: "cost $0.50"},
+		{name: "nothing spent"},
+		{name: "what is spent", costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: known(dollar / 2)}, want: "cost $1.50"},
 		{name: "taken up in the middle of a run", past: &chat.Past{
 			View:   store.SessionView{Spent: known(3 * dollar), History: []regie.Round{{ID: old, State: regie.RoundEnded}, {ID: running, State: regie.RoundRunning}}},
 			Rounds: []store.RoundView{{Round: regie.Round{ID: old, State: regie.RoundEnded}, Spent: known(2 * dollar)}, {Round: regie.Round{ID: running}, Spent: known(dollar)}},
@@ -33,7 +30,6 @@ func TestMeter(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}}, meter: newMeter()}
-			m.meter.most = c.most
 			if c.past != nil {
 				m.meter.takenUp(c.past)
 			}

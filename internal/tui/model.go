@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -54,7 +53,6 @@ type model struct {
 	hint     string // below the prompt, until the next key or the end of the run
 	once     bool   // Ctrl-C at an empty prompt
 	ticking  bool
-	bell     bell
 	meter    meter
 	engine   []dispatch.AgentView // what it has answer
 
@@ -64,7 +62,7 @@ type model struct {
 }
 
 func newModel(ctx context.Context, c Config) *model {
-	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: bell{when: cmp.Or(c.Bell, BellAuto)}}
+	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env)}
 	m.meter = newMeter()
 	m.paper = paper{m: m, markdown: markdown{parser: newParser(), width: 80}}
 	reply := func(text string) { m.paper.reply(m.paper.add(text)) }
@@ -76,10 +74,9 @@ func newModel(ctx context.Context, c Config) *model {
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
-	m.openChat()
+	m.Begin(func(err error) { m.err, m.leaving = err, true })
 	m.listen()
-	m.engineHas()
-	m.measure(regie.ID{})
+	readEngine(m)
 	return m.drain()
 }
 
@@ -104,29 +101,15 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.ColorProfileMsg:
 		m.screen.colours = msg.Profile >= colorprofile.ANSI
 	case tea.KeyPressMsg:
-		m.pressed(msg)
+		keyboard{m}.pressed(msg)
 	case tea.PasteMsg:
 		m.pastes(msg.Content)
-	case tea.FocusMsg:
-		m.bell.told, m.bell.focused = true, true
-	case tea.BlurMsg:
-		m.bell.told, m.bell.focused = true, false
 	case done:
 		if msg != nil {
 			msg()
 		}
-	case printed:
-		m.paper.printing = false
 	case items:
 		m.took(msg)
-	case ended:
-		if msg.feed == m.Feed && m.ctx.Err() == nil && !m.leaving && !m.Lost(msg.err) {
-			m.err, m.leaving = msg.err, true
-		}
-	case ticked:
-		m.ticking = false
-	case stands:
-		m.letterStands(msg.serial)
 	}
 	return m.drain()
 }
@@ -143,26 +126,18 @@ func (m *model) pastes(content string) {
 			q.writes = true
 		}
 		if field := m.dialog.field(); field != nil {
-			m.fits(field.insert(content))
+			field.insert(content)
 			return
 		}
 		m.armed = false
 	}
 	if m.history.searching {
-		taken := m.history.query.insert(strings.TrimSpace(content))
+		m.history.query.insert(strings.TrimSpace(content))
 		m.history.look(m, len(m.history.list))
-		m.fits(taken)
 		return
 	}
-	m.fits(m.draft.insert(content))
+	m.draft.insert(content)
 	m.popup.follow(m)
-}
-
-// fits says so where what was typed or pasted has no room in the message, and was not taken.
-func (m *model) fits(taken bool) {
-	if !taken {
-		m.hint = m.Text.T("not taken: a message has at most 1 MiB; put it into a file and name it with @")
-	}
 }
 
 // attend does what is due: asks what the session waits for, leaves when all is written.
@@ -198,9 +173,6 @@ func (m *model) openNow(d dialog) {
 	}
 }
 
-// ticked is the clock of the live part.
-type ticked struct{}
-
 // tick keeps the clock going while something moves.
 func (m *model) tick() tea.Cmd {
 	moving := m.Busy() || m.dialog != nil && !m.armed || m.State == regie.SessionWaitingNetwork
@@ -208,5 +180,5 @@ func (m *model) tick() tea.Cmd {
 		return nil
 	}
 	m.ticking = true
-	return tea.Tick(200*time.Millisecond, func(time.Time) tea.Msg { return ticked{} })
+	return after(200*time.Millisecond, func() { m.ticking = false })
 }

@@ -60,23 +60,3 @@ func TestLiveLine(t *testing.T) {
 		}
 	}
 }
-
-// TestNarrowQuestions: what an answer for longer means, and what is asked, are seen whole in a
-// narrow terminal.
-func TestNarrowQuestions(t *testing.T) {
-	for _, width := range []int{20, 40, 80} {
-		m := opened(t, calls("a.txt"), width)
-		if view := strings.Join(strings.Fields(shown(m)), " "); !strings.Contains(view, "? write 1 line to a.txt (new file)") {
-			t.Errorf("at %d columns:\n%s", width, view)
-		}
-		answers(m, "a")
-		for line := range strings.SplitSeq(shown(m), "\n") {
-			if n := ansi.StringWidth(line); n > width-1 {
-				t.Errorf("at %d columns %q is cut", width, line)
-			}
-		}
-		if view := strings.Join(strings.Fields(shown(m)), " "); !strings.Contains(view, "in every session of this workspace, from now on, without asking:") {
-			t.Errorf("at %d columns:\n%s", width, view)
-		}
-	}
-}

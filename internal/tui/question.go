@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -42,32 +41,34 @@ func (q *questioning) takes(typed string) bool {
 		!strings.HasPrefix(typed, regie.CommandMark)
 }
 
-func (q *questioning) keys(m *model) ([]key, bool) {
+func (q *questioning) keys(m *model) ([]chat.Key, bool) {
 	t, module := m.Text, &q.asked.Module
-	answer := key{"enter", t.T("[Enter] answer"), func() { q.answer(m) }}
-	later := key{"l esc", t.T("[l] later"), func() {
+	answer := chat.Key{Names: "enter", Label: t.T("[Enter] answer"), Do: func() { q.answer(m) }}
+	later := chat.Key{Names: "l esc", Label: t.T("[l] later"), Do: func() {
 		m.history.add(q.text.value()) // Up has what was written of an answer
 		m.putOff(q.asked.ID)
 	}}
+	back := chat.Key{Names: "esc", Label: t.T("[Esc] back"), Do: func() { q.writes = false }}
 	switch {
 	case q.writes && len(module.Options) == 0:
-		return []key{answer, {"esc", t.T("[Esc] back"), later.do}}, q.busy
+		back.Do = later.Do
+		return []chat.Key{answer, back}, q.busy
 	case q.writes:
-		return []key{answer, {"esc", t.T("[Esc] back"), func() { q.writes = false }}}, q.busy
+		return []chat.Key{answer, back}, q.busy
 	case module.Kind == regie.ModuleValidation:
-		return []key{
-			{"y o Y O", t.T("[y] yes"), func() { q.reply(m, chat.YesNo(true)) }},
-			{"n N", t.T("[n] no"), func() { q.reply(m, chat.YesNo(false)) }},
+		return []chat.Key{
+			{Names: "y o Y O", Label: t.T("[y] yes"), Do: func() { q.reply(m, chat.YesNo(true)) }},
+			{Names: "n N", Label: t.T("[n] no"), Do: func() { q.reply(m, chat.YesNo(false)) }},
 			later,
 		}, q.busy
 	}
 	toggle := func() { q.chosen[q.picked] = module.AllowMultiple && !q.chosen[q.picked] }
 	list := append(pickKeys(&q.picked, len(module.Options), toggle), answer)
 	if module.AllowMultiple {
-		list = append(list, key{"space", t.T("[Space] choose"), toggle})
+		list = append(list, chat.Key{Names: "space", Label: t.T("[Space] choose"), Do: toggle})
 	}
 	if module.AllowFreeText {
-		list = append(list, key{"t", t.T("[t] in your own words"), func() { q.writes = true }})
+		list = append(list, chat.Key{Names: "t", Label: t.T("[t] in your own words"), Do: func() { q.writes = true }})
 	}
 	return append(list, later), q.busy
 }
@@ -112,7 +113,7 @@ func (q *questioning) answer(m *model) {
 func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 	q.busy = true
 	in := dispatch.AnswerRequest{QuestionID: q.asked.ID, Request: regie.NewID().String(), Reply: reply}
-	m.Do(chat.Held, func(ctx context.Context) func() {
+	m.Do(chat.InOrder, func(ctx context.Context) func() {
 		_, err := m.Control.Answer(ctx, in)
 		return func() {
 			q.busy = false
@@ -135,18 +136,13 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 }
 
 // heard takes in that somebody else has answered, or that nobody has.
-func (q *questioning) heard(m *model, body json.RawMessage) {
-	var event struct {
-		ID    regie.ID             `json:"question_id"`
-		State regie.WaitState      `json:"state"`
-		Reply *regie.QuestionReply `json:"reply"`
-	}
-	if json.Unmarshal(body, &event) != nil || event.ID != q.asked.ID || event.State == regie.WaitOpen || q.busy {
+func (q *questioning) heard(m *model, body *chat.Body) {
+	if body.QuestionID != q.asked.ID || body.State == string(regie.WaitOpen) || q.busy {
 		return
 	}
-	if event.Reply != nil {
-		said := chat.ReplyWords(m.Text, event.Reply)
-		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), said))
+	if body.Reply != nil {
+		said := chat.ReplyWords(m.Text, body.Reply)
+		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(body.Reply.By), said))
 	}
 	m.overtaken()
 	m.Due = m.Waiting()

@@ -21,18 +21,14 @@ func (m *model) Do(order chat.Order, work chat.Work) {
 		m.beside(work)
 		return
 	}
-	if order == chat.Held {
-		m.holds++
-		inner := work
-		work = func(ctx context.Context) func() {
-			then := inner(ctx)
-			return func() {
-				then()
-				m.release()
-			}
+	m.holds++
+	m.inOrder(func(ctx context.Context) func() {
+		then := work(ctx)
+		return func() {
+			then()
+			m.release()
 		}
-	}
-	m.inOrder(work)
+	})
 }
 
 // ShowError implements chat.Renderer.
@@ -48,23 +44,23 @@ func (m surface) Separate() { m.paper.space() }
 // Reset implements chat.Renderer. What a message was about has gone; the message has not.
 func (m surface) Reset() {
 	m.paper.flush()
-	m.work.over()
+	m.work = work{}
 	m.meter = newMeter()
-	if d, ok := m.dialog.(*instead); ok {
-		m.back(d.typed)
-	}
-	m.closeDialog()
+	m.replaceDialog()
 }
 
 // TakenUp implements chat.Renderer.
 func (m surface) TakenUp(past *chat.Past) {
 	m.meter.takenUp(past)
-	for i := range past.Rounds {
-		m.work.past(&past.Rounds[i])
+	for _, event := range past.Events {
+		body := chat.BodyOf(event)
+		m.work.event(event, &body)
 	}
 	m.paper.flush()
 	m.paper.space()
-	m.measure(past.Last)
+	if !past.Last.IsZero() {
+		measure(m.model, past.Last)
+	}
 }
 
 // Settled implements chat.Renderer.
@@ -109,39 +105,20 @@ func (m surface) unsent(o *chat.Outgoing) {
 
 // EditMessage implements chat.Renderer.
 func (m surface) EditMessage(said string) bool {
-	if !m.draft.empty() || m.hasField() {
-		return false
-	}
-	m.draft.set(said)
-	m.history.at = 0
+	m.back(said)
 	return true
 }
 
 // Choose implements chat.Renderer.
 func (m surface) Choose(choice *chat.Choice) {
-	if m.free() {
-		m.openNow(&picking{Choice: choice})
-	}
+	m.replaceDialog()
+	m.openNow(&picking{Choice: choice})
 }
 
-// free reports whether nothing is asked, and else says that it comes first.
-func (m surface) free() bool {
-	if m.dialog != nil {
-		m.Note(m.Text.T("answer first what is asked, or put it off"))
-	}
-	return m.dialog == nil
-}
-
-// ConfirmUndo implements chat.Renderer.
-func (m surface) ConfirmUndo(undo *chat.UndoOffer) {
-	if m.free() && undo.Show() {
-		m.open(&undoing{UndoOffer: undo})
-	}
-}
-
-// ConfirmWithdrawal implements chat.Renderer.
-func (m surface) ConfirmWithdrawal(typed string, question bool) {
-	m.openNow(&instead{typed: m.with(typed), question: question})
+// Confirm implements chat.Renderer.
+func (m surface) Confirm(said string, keys []chat.Key) {
+	m.replaceDialog()
+	m.openNow(&confirming{said, keys})
 }
 
 // ClearScreen implements chat.Renderer.

@@ -59,9 +59,6 @@ func newScreen(env []string) screen {
 	return screen{width: 80, height: 24, colours: colorprofile.Env(env) >= colorprofile.ANSI}
 }
 
-// printed says that the terminal has what was last written into its scrollback.
-type printed struct{}
-
 // redraw has the library draw all of the live part once more. Its own word for that, ClearScreen,
 // leaves a movement of the cursor behind, which goes wrong where something is printed before it is
 // made.
@@ -131,8 +128,9 @@ func (m *model) print() tea.Cmd {
 	if p.printing || len(p.out) == 0 || !m.screen.ready {
 		return nil
 	}
+	printed := func() { p.printing = false }
 	if p.printing = !m.screen.isDrawn(); p.printing {
-		return tea.Tick(lookAgain, func(time.Time) tea.Msg { return printed{} })
+		return after(lookAgain, printed)
 	}
 	bundle := strings.Join(p.out, "\n")
 	p.out = nil
@@ -140,7 +138,7 @@ func (m *model) print() tea.Cmd {
 		bundle = "\x1b[m" // the library leaves out what is empty
 	}
 	p.printing = true
-	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} }, func() tea.Msg { return printed{} })
+	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} }, func() tea.Msg { return done(printed) })
 }
 
 // writer is where a chat.Stream writes to.
@@ -224,7 +222,7 @@ func diffLine(bar, line string, width int) [][]span {
 
 // live is the open block of the reply, at most so many lines of it, the last ones.
 func (p *paper) live(most int) [][]span {
-	if of := fmt.Sprint(p.width, p.skip, p.open, p.partial); of != p.tailOf {
+	if of := fmt.Sprint(p.width, p.open, p.partial); of != p.tailOf {
 		p.tail, p.tailOf = p.left(), of
 	}
 	return p.tail[max(0, len(p.tail)-most):]

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,39 +69,6 @@ func TestSearchKeepsKeyboard(t *testing.T) {
 	}
 }
 
-// What is pasted while the person looks back is looked for; what stood in the prompt is not lost.
-func TestSearchPaste(t *testing.T) {
-	m := looking(t, "an older one of\nthem", "the newest")
-	types(m, "a draft")
-	m.obey(ctrl('r'))
-	m.obey(tea.PasteMsg{Content: "older ONE of\r\nthem\n"})
-	if m.draft.value() != "a draft" || m.history.found != 0 {
-		t.Errorf("the prompt holds %q, found is %d", m.draft.value(), m.history.found)
-	}
-	m.obey(tea.PasteMsg{Content: strings.Repeat("x", maxTyped)})
-	if !strings.Contains(m.hint, "1 MiB") || m.history.found != 0 {
-		t.Errorf("what is too large is taken: %q", m.hint)
-	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if m.draft.value() != "an older one of\nthem" || !slices.Contains(m.history.list, "a draft") {
-		t.Errorf("the prompt holds %q, and %q is known", m.draft.value(), m.history.list)
-	}
-}
-
-// What was being written stays known where an older message is sent in its place.
-func TestDraftBehindHistory(t *testing.T) {
-	m := looking(t, "/queue")
-	types(m, "half a thought")
-	m.obey(tea.KeyPressMsg{Code: tea.KeyUp})
-	if m.draft.value() != "/queue" {
-		t.Fatalf("the prompt holds %q", m.draft.value())
-	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if !slices.Contains(m.history.list, "half a thought") {
-		t.Errorf("only %q is known", m.history.list)
-	}
-}
-
 // What is pasted where one of several things is chosen is looked for among them.
 func TestPickPaste(t *testing.T) {
 	m := looking(t)
@@ -141,8 +107,5 @@ func TestPickBeside(t *testing.T) {
 	surface{m}.Choose(p)
 	if works(m, cmd); !m.Due {
 		t.Error("behind the list nothing is asked")
-	}
-	if (surface{m}).Choose(p); !strings.Contains(strings.Join(m.paper.out, "\n"), "first") {
-		t.Error("a second list is not there, without a word")
 	}
 }

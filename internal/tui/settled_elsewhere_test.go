@@ -51,7 +51,7 @@ func TestSettledElsewhere(t *testing.T) {
 	first, second := regie.NewID(), regie.NewID()
 	approval := func() *approving {
 		a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})
-		a.mode = reasoning
+		a.reasons = true
 		a.reason.insert("because of")
 		return a
 	}
@@ -72,7 +72,7 @@ func TestSettledElsewhere(t *testing.T) {
 	}{
 		{"approval", a, regie.EventApproval, map[string]any{
 			"approval_id": a.Asked.ID, "state": regie.ApprovalDecided, "calls": []any{allowed(first), allowed(second)},
-		}, "elsewhere, by alice: allowed once, 2 calls", false},
+		}, "elsewhere, by alice: allowed once", false},
 		{"one call", b, regie.EventApproval, map[string]any{"approval_id": b.Asked.ID, "state": regie.ApprovalOpen, "calls": []any{allowed(first)}}, "elsewhere, by alice: allowed once", true},
 		{"question", q, regie.EventQuestion, map[string]any{
 			"question_id": q.asked.ID, "state": regie.WaitResolved, "reply": map[string]any{"text": "blue", "by": "alice"},
@@ -90,37 +90,6 @@ func TestSettledElsewhere(t *testing.T) {
 			}
 			if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, row.said) {
 				t.Errorf("%q is not said:\n%s", row.said, out)
-			}
-		})
-	}
-}
-
-// TestRefusedElsewhere: who decided what this person's answer came too late for is said then too.
-func TestRefusedElsewhere(t *testing.T) {
-	first, second := regie.NewID(), regie.NewID()
-	by := func(id regie.ID) *regie.Decision {
-		return &regie.Decision{CallID: id, Answer: regie.AnswerAllow, By: "alice"}
-	}
-	for name, row := range map[string]struct {
-		state  regie.ApprovalState
-		second *regie.Decision
-		said   string
-		stays  bool
-	}{
-		"one call":  {regie.ApprovalOpen, nil, "elsewhere, by alice: allowed once\n", true},
-		"all calls": {regie.ApprovalDecided, by(second), "elsewhere, by alice: allowed once, 2 calls\n", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})
-			m := asked(t, a)
-			now := a.Asked
-			now.State, now.Reviews = row.state, []regie.Review{{CallID: first, Decision: by(first)}, {CallID: second, Decision: row.second}}
-			a.Take([]regie.Approval{now}, regie.Errorf(regie.CodeConflict, "another one has answered"))
-			if (m.dialog != nil) != row.stays {
-				t.Errorf("the dialog stands there: %v", m.dialog != nil)
-			}
-			if out := strings.Join(m.paper.out, "\n") + "\n"; strings.Count(out, row.said) != 1 {
-				t.Errorf("%q is not said once:\n%s", row.said, out)
 			}
 		})
 	}

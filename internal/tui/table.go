@@ -11,7 +11,7 @@ import (
 const minColumn = 6
 
 // table writes a table with its columns as wide as they need to be; where they do not fit their
-// cells are wrapped, and where that leaves too little each row becomes a list of its cells.
+// cells are wrapped, and where that leaves too little each cell has lines of its own.
 func (p *page) table(table *east.Table, width int) (out [][]span) {
 	var rows [][][]span
 	for node := table.FirstChild(); node != nil; node = node.NextSibling() {
@@ -22,11 +22,15 @@ func (p *page) table(table *east.Table, width int) (out [][]span) {
 		rows = append(rows, row)
 	}
 	widths := columnWidths(rows, width)
-	if widths == nil {
-		return records(rows, width)
-	}
 	for i, row := range rows {
-		out = append(out, tableRow(row, widths, table.Alignments)...)
+		if widths == nil {
+			for _, cell := range row {
+				out = append(out, wrap(cell, width)...)
+			}
+			out = append(out, nil)
+			continue
+		}
+		out = append(out, tableRow(row, widths)...)
 		if i == 0 {
 			var rule []string
 			for _, w := range widths {
@@ -61,7 +65,7 @@ func columnWidths(rows [][][]span, width int) []int {
 	return widths
 }
 
-func tableRow(row [][]span, widths []int, alignments []east.Alignment) (out [][]span) {
+func tableRow(row [][]span, widths []int) (out [][]span) {
 	cells := make([][][]span, len(widths))
 	height := 1
 	for i := range min(len(widths), len(row)) {
@@ -78,31 +82,9 @@ func tableRow(row [][]span, widths []int, alignments []east.Alignment) (out [][]
 			if y < len(cells[i]) {
 				cell = cells[i][y]
 			}
-			left, right := 0, max(0, w-wide(cell))
-			switch alignments[i] {
-			case east.AlignRight:
-				left, right = right, 0
-			case east.AlignCenter:
-				left, right = right/2, right-right/2
-			}
-			line = append(line, span{text: strings.Repeat(" ", left)})
-			line = append(append(line, cell...), span{text: strings.Repeat(" ", right)})
+			line = append(append(line, cell...), span{text: strings.Repeat(" ", max(0, w-wide(cell)))})
 		}
 		out = append(out, trimmed(line))
-	}
-	return out
-}
-
-// records writes a table that is too wide as one list of cells for each row.
-func records(rows [][][]span, width int) (out [][]span) {
-	for i, row := range rows[1:] {
-		if i > 0 {
-			out = append(out, nil)
-		}
-		for n, cell := range row {
-			line := append(slices.Clone(rows[0][n]), span{text: ": "})
-			out = append(out, wrap(append(line, cell...), width)...)
-		}
 	}
 	return out
 }

@@ -57,7 +57,6 @@ func (m *model) View() tea.View {
 		v.Cursor = tea.NewCursor(min(x, width-1), y)
 		v.Cursor.Blink = false
 	}
-	v.ReportFocus = true
 	if v.WindowTitle = "regie · " + plain.Line(filepath.Base(m.Request.Root)); m.Waiting() {
 		v.WindowTitle = "? " + v.WindowTitle
 	}
@@ -129,7 +128,7 @@ func (m *model) status(width int) []span {
 			parts = append(parts, []span{{s, style{faint: true}}})
 		}
 	}
-	add(plain.Line(m.answers()))
+	add(plain.Line(nextModel(m)))
 	if m.Request.Agent != "main" {
 		add(plain.Line(m.Request.Agent))
 	}
@@ -156,7 +155,7 @@ func (m *model) doing() []span {
 	faint, look := style{faint: true}, style{fg: yellow}
 	since := ""
 	if !m.Began.IsZero() {
-		since = " " + elapsed(max(0, time.Since(m.Began)))
+		since = " " + elapsed(time.Since(m.Began))
 	}
 	t := m.Text
 	words := map[regie.SessionState][2]string{

@@ -79,7 +79,8 @@ func says(m *model, said string) {
 // alone presses a letter, which stands alone.
 func alone(m *model, r rune) {
 	m.obey(pressed(r))
-	works(m, m.obey(stands{m.letter.serial}))
+	m.letterStands(m.letter.serial)
+	works(m, m.drain())
 }
 
 // Nothing is lost of several messages that are written while something waits: they are one that is
@@ -87,7 +88,7 @@ func alone(m *model, r rune) {
 func TestSecondMessageWhileWaiting(t *testing.T) {
 	m, asked := parked(t, "a.txt")
 	says(m, "first important message")
-	if d, ok := m.dialog.(*instead); !ok || !m.armed || d.typed != "first important message" {
+	if _, ok := m.dialog.(*confirming); !ok || !m.armed {
 		t.Fatalf("%T asks, with the keyboard: %v", m.dialog, m.armed)
 	}
 	says(m, "second message")
@@ -111,8 +112,8 @@ func TestSecondMessageWhileWaiting(t *testing.T) {
 	}
 }
 
-// Two messages of which the first is still being looked into are asked about together, and so is
-// what is being written in the meantime not disturbed.
+// Of two messages of which the first is still being looked into the second one is asked about, and
+// nothing of what is being written in the meantime is lost.
 func TestMessageOnItsWay(t *testing.T) {
 	m, _ := parked(t, "a.txt")
 	types(m, "first")
@@ -121,12 +122,12 @@ func TestMessageOnItsWay(t *testing.T) {
 	two := m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
 	types(m, "thi")
 	works(m, tea.Batch(one, two))
-	if d, ok := m.dialog.(*instead); !ok || m.armed || d.typed != "first\nsecond" {
+	if _, ok := m.dialog.(*confirming); !ok || m.armed {
 		t.Fatalf("%T asks, with the keyboard: %v", m.dialog, m.armed)
 	}
 	types(m, "rd")
 	m.Start(regie.NewID())
-	if m.draft.value() != "first\nsecond\nthird" {
+	if m.draft.value() != "second\nfirst\nthird" {
 		t.Errorf("in another chat the prompt holds %q", m.draft.value())
 	}
 }

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -67,7 +66,7 @@ func TestLettersAtQuestion(t *testing.T) {
 	if q.writes {
 		t.Fatal("t decided at once")
 	}
-	m.obey(stands{m.letter.serial})
+	m.letterStands(m.letter.serial)
 	types(m, "and more")
 	if !q.writes || q.text.value() != "and more" || !slices.Equal(q.ticked(), []string{"2"}) {
 		t.Errorf("the answer is %q beside %v", q.text.value(), q.ticked())
@@ -78,7 +77,7 @@ func TestLettersAtQuestion(t *testing.T) {
 	if m.dialog == nil {
 		t.Fatal("l decided at once")
 	}
-	m.obey(stands{m.letter.serial})
+	m.letterStands(m.letter.serial)
 	if m.dialog != nil || !m.Later[q.asked.ID] {
 		t.Error("l does not put it off")
 	}
@@ -86,15 +85,15 @@ func TestLettersAtQuestion(t *testing.T) {
 	a := batch(regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}}}}}})
 	m = asked(t, a)
 	typing(m, "s")
-	if a.mode != scoping || a.Busy {
-		t.Errorf("Enter right behind s allows for the session what was not seen: mode %d", a.mode)
+	if a.answer != regie.AnswerSession || a.Busy {
+		t.Errorf("Enter right behind s allows for the session what was not seen: %q", a.answer)
 	}
 }
 
 // Words where it is chosen what an answer for longer covers allow nothing.
 func TestWordsAtScopes(t *testing.T) {
 	a := batch(regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}, {}}}}}})
-	a.mode = scoping
+	a.answer = regie.AnswerSession
 	m := asked(t, a)
 	typing(m, "no thanks")
 	if a.Busy || a.holds != 0 || m.armed {
@@ -105,7 +104,7 @@ func TestWordsAtScopes(t *testing.T) {
 		t.Error("a number does not pick")
 	}
 	m.obey(pressed('t'))
-	if m.obey(stands{m.letter.serial}); a.holds != 1 {
+	if m.letterStands(m.letter.serial); a.holds != 1 {
 		t.Error("t does not say how long")
 	}
 }
@@ -117,7 +116,7 @@ func TestPasteAsAnswer(t *testing.T) {
 	m.obey(pressed('t'))
 	serial := m.letter.serial
 	m.obey(tea.PasteMsg{Content: "he third one"})
-	m.obey(stands{serial})
+	m.letterStands(serial)
 	if q.text.value() != "the third one" || !m.draft.empty() {
 		t.Errorf("the answer is %q, the prompt holds %q", q.text.value(), m.draft.value())
 	}
@@ -125,16 +124,5 @@ func TestPasteAsAnswer(t *testing.T) {
 	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
 	if m.dialog != nil || !slices.Contains(m.history.list, "the third one") {
 		t.Errorf("put off, the words are gone: %q", m.history.list)
-	}
-}
-
-// Options are chosen by number or by the arrows.
-func TestNumbers(t *testing.T) {
-	m, q := choice(t, 12, true, false)
-	types(m, "1391")
-	m.obey(tea.KeyPressMsg{Code: tea.KeyDown})
-	m.obey(tea.KeyPressMsg{Code: tea.KeySpace, Text: " "})
-	if got := strings.Join(q.ticked(), " "); got != "2 3 9" {
-		t.Errorf("ticked are %s", got)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // work is what the agent is doing: calls on their way, and the plan.
 type work struct {
 	running []running
-	plan    []step
+	plan    []chat.Step
 }
 
 // running is a call that has no result yet.
@@ -27,12 +27,6 @@ type running struct {
 	since time.Time // zero until it has started
 	// tail is the end of what it puts out.
 	tail string
-}
-
-// step is one of the plan.
-type step struct {
-	Text   string `json:"text"`
-	Status string `json:"status"`
 }
 
 // maxTail bounds what is kept of a running call's output, in bytes.
@@ -58,68 +52,35 @@ func (w *work) at(id regie.ID) *running {
 	return &w.running[i]
 }
 
-// event takes in what is known of calls and of the plan.
-func (w *work) event(event *regie.Event) {
-	var body struct {
-		CallID regie.ID        `json:"call_id"`
-		Tool   string          `json:"tool"`
-		State  regie.CallState `json:"state"`
-		Plan   struct {
-			Steps []step `json:"steps"`
-		} `json:"plan"`
-	}
-	if event.Type == regie.EventMessage || json.Unmarshal(event.Body, &body) != nil {
-		return
-	}
+// event takes in what is known of calls and of the plan. What was on its way is over with its
+// round.
+func (w *work) event(event *regie.Event, body *chat.Body) {
+	var message regie.Message
 	switch event.Type {
+	case regie.EventMessage:
+		if json.Unmarshal(event.Body, &message) == nil && message.AI != nil {
+			for _, part := range message.AI.Parts {
+				if part.Type == regie.PartCall {
+					w.at(part.CallID).tool = part.Tool
+				}
+			}
+		}
 	case regie.EventToolCall:
 		call := w.at(body.CallID)
 		call.tool = cmp.Or(body.Tool, call.tool)
-		if body.State == regie.CallStarted {
-			call.since = time.Now()
+		if body.State == string(regie.CallStarted) {
+			call.since = event.Time
 		}
 	case regie.EventToolResult:
 		w.running = slices.DeleteFunc(w.running, func(r running) bool { return r.id == body.CallID })
 	case regie.EventPlan:
 		w.plan = body.Plan.Steps
-	}
-}
-
-// message takes in the calls that a reply asks for.
-func (w *work) message(message *regie.Message) {
-	if message.AI == nil {
-		return
-	}
-	for _, part := range message.AI.Parts {
-		if part.Type == regie.PartCall {
-			w.at(part.CallID).tool = part.Tool
+	case regie.EventRound:
+		if chat.RoundEnds(event, body) {
+			*w = work{}
 		}
 	}
 }
-
-// past notes the calls of a round that is taken up and goes on: those on their way, and the plan as
-// its last call has it.
-func (w *work) past(view *store.RoundView) {
-	if view.Round.State == regie.RoundEnded {
-		return
-	}
-	for i := range view.Exchanges {
-		for n := range view.Exchanges[i].Calls {
-			call := &view.Exchanges[i].Calls[n]
-			if !call.State.Settled() {
-				w.running = append(w.running, running{id: call.ID, tool: call.Tool})
-			}
-			var plan struct{ Steps []step }
-			if call.Tool == planTool && call.State == regie.CallSucceeded &&
-				json.Unmarshal([]byte(call.Arguments), &plan) == nil {
-				w.plan = plan.Steps
-			}
-		}
-	}
-}
-
-// over forgets what was on its way: its round has ended.
-func (w *work) over() { w.running, w.plan = nil, nil }
 
 // lines are the live part of the work: what runs, and as much of the plan as there is room for.
 func (w *work) lines(m *model, most int) [][]span {
@@ -192,12 +153,9 @@ func (w *work) steps(m *model, room int) [][]span {
 	return out
 }
 
-// planTool is the tool whose last call is the plan.
-const planTool = "session.update_plan"
-
 // elapsed says how long something has taken.
 func elapsed(d time.Duration) string {
-	if d < time.Minute {
+	if d = max(0, d); d < time.Minute {
 		return fmt.Sprintf("%d s", int(d/time.Second))
 	}
 	return fmt.Sprintf("%d min %02d s", int(d/time.Minute), int(d%time.Minute/time.Second))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -28,7 +27,7 @@ func TestPlanWindow(t *testing.T) {
 				case i == c.active:
 					status = "active"
 				}
-				w.plan = append(w.plan, step{fmt.Sprintf("step %d.", i), status})
+				w.plan = append(w.plan, chat.Step{Text: fmt.Sprintf("step %d.", i), Status: status})
 			}
 			for i := range c.calls {
 				w.running = append(w.running, running{tool: fmt.Sprintf("tool.number%d", i)})
@@ -42,20 +41,6 @@ func TestPlanWindow(t *testing.T) {
 				t.Errorf("%d lines of %d:\n%s", len(lines), c.most, out)
 			}
 		})
-	}
-}
-
-// TestPlanTakenUp has a chat that is reopened show the plan of the run that goes on.
-func TestPlanTakenUp(t *testing.T) {
-	call := func(tool, text string, state regie.CallState) regie.Call {
-		return regie.Call{Tool: tool, State: state, Arguments: fmt.Sprintf(`{"steps": [{"text": %q, "status": "active"}]}`, text)}
-	}
-	view := store.RoundView{Exchanges: []store.ExchangeView{{Calls: []regie.Call{call(planTool, "first", regie.CallSucceeded)}}, {Calls: []regie.Call{
-		call(planTool, "second", regie.CallSucceeded), call(planTool, "refused", regie.CallFailed), call("files.write_file", "none", regie.CallSucceeded),
-	}}}}
-	var w work
-	if w.past(&view); len(w.plan) != 1 || w.plan[0] != (step{"second", "active"}) {
-		t.Errorf("%v", w.plan)
 	}
 }
 

@@ -1,0 +1,39 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+)
+
+// Key is something that a person can answer what they are asked.
+type Key struct {
+	Names string // separated by spaces
+	Label string // what is shown of it, if anything
+	Do    func()
+}
+
+// The names of the keys that mean yes and no, in either language.
+const (
+	yesNames = "y o yes oui"
+	noNames  = "n no non"
+)
+
+// FindKey finds a key by one of its names; nil where there is none.
+func FindKey(keys []Key, name string) *Key {
+	at := slices.IndexFunc(keys, func(k Key) bool { return slices.Contains(strings.Fields(k.Names), name) })
+	if at < 0 {
+		return nil
+	}
+	return &keys[at]
+}
+
+// keyPrompt is the prompt of a line that answers with a key.
+func keyPrompt(keys []Key) string {
+	var labels []string
+	for _, key := range keys {
+		if key.Label != "" {
+			labels = append(labels, key.Label)
+		}
+	}
+	return strings.Join(labels, "  ") + " > "
+}
