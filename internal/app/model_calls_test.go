@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,11 +93,19 @@ func TestCutModelCall(t *testing.T) {
 // killedWhile has a process of its own ask the model, and kills it with SIGKILL once it does.
 func (b *bed) killedWhile(asked <-chan struct{}) {
 	b.t.Helper()
+	var said bytes.Buffer
 	child := b.child(asking{b.settings, b.request(everything)})
+	child.Stdout, child.Stderr = &said, &said
 	fatal(b.t, child.Start())
-	<-asked
-	fatal(b.t, child.Process.Kill())
-	_ = child.Wait() // it was killed
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	select {
+	case <-asked:
+		fatal(b.t, child.Process.Kill())
+		<-ended // it was killed
+	case err := <-ended:
+		b.t.Fatalf("the child has ended before it asked: %v\n%s", err, said.String())
+	}
 }
 
 // speaksThenHangs streams 440 bytes of a reply, and goes on until it is cut.

@@ -352,12 +352,14 @@ func (c *Config) Named(name string) (Provider, bool) {
 			p.unset, p.away = false, nil
 		}
 		p.BaseURL, p.APIKey = c.BaseURL, c.APIKey
-		p.Origin = maps.Clone(p.Origin)
+		origins := map[string]string{}
+		maps.Copy(origins, p.Origin)
 		for _, field := range []string{"base_url", "api_key"} {
 			if origin := c.Origin[field]; origin != "" {
-				p.Origin[field] = origin
+				origins[field] = origin
 			}
 		}
+		p.Origin = origins
 	}
 	return p, ok
 }
