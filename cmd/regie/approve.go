@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -20,7 +21,7 @@ import (
 // decision is what the flags of approve and deny say about calls.
 type decision struct {
 	answer                   regie.Answer
-	noContinue               bool
+	edit, noContinue         bool
 	scope                    int
 	arguments, reason, until string
 }
@@ -54,8 +55,10 @@ func newApproveCommand(env *environment) *cobra.Command {
 		env.T("what --session or --always covers: a number that regie approvals show lists"))
 	flags.StringVar(&d.until, "for", "",
 		env.T("how long --session or --always holds, such as 24h or 7d; else until regie rules revoke"))
+	flags.BoolVar(&d.edit, "edit", false, env.T("edit the arguments of one call first ($VISUAL, $EDITOR)"))
 	flags.StringVar(&d.arguments, "arguments", "", env.T("run one call with these arguments, as JSON"))
 	cmd.MarkFlagsMutuallyExclusive("session", "always")
+	cmd.MarkFlagsMutuallyExclusive("edit", "arguments")
 	addContinueFlags(env, cmd, &d.noContinue)
 	return cmd
 }
@@ -93,8 +96,13 @@ func decideCalls(ctx context.Context, env *environment, d decision, args []strin
 		if request.Decisions, err = chooseCalls(a, args[1:]); err != nil {
 			return out, err
 		}
-		if err := d.fill(a, request.Decisions); err != nil {
+		if err := d.fill(ctx, a, request.Decisions); err != nil {
 			return out, err
+		}
+		if d.edit && len(request.Decisions[0].Arguments) > 0 { // else it was decided before, and Decide says so
+			if err := confirmEdit(ctx, env, conn, a, &request); err != nil {
+				return out, err
+			}
 		}
 		if out, err = conn.Decide(ctx, request); err != nil {
 			return out, err
@@ -106,6 +114,24 @@ func decideCalls(ctx context.Context, env *environment, d decision, args []strin
 		}
 		return out, nil
 	})
+}
+
+// confirmEdit shows what an edited call would do before it is allowed (decision 20), and asks again
+// at a terminal.
+func confirmEdit(ctx context.Context, env *environment, conn *app.Conn, a *regie.Approval,
+	request *dispatch.DecideRequest,
+) error {
+	found, err := conn.Review(ctx, *request)
+	if err != nil || len(found.Reviews) != 1 {
+		return err
+	}
+	page := env.page(env.stderr)
+	page.Edited(callIndex(a, found.Reviews[0].CallID)+1, &found.Reviews[0])
+	request.Shown = chat.ShownEdit(&found.Reviews[0])
+	if err := page.Err(); err != nil || !attended(env.stdin, env.stderr) {
+		return err
+	}
+	return env.confirm(env.T("Allow this? [y/N] "), env.T("not allowed; nothing is decided"))
 }
 
 // callIndex returns the index of a call in an approval, or -1.
@@ -137,9 +163,9 @@ func chooseCalls(a *regie.Approval, names []string) (out []regie.Decision, _ err
 }
 
 // fill completes the decisions as the flags say.
-func (d *decision) fill(a *regie.Approval, decisions []regie.Decision) error {
-	if d.arguments != "" && len(decisions) != 1 {
-		return regie.Errorf(codeUsage, "--arguments is for one call: name its number")
+func (d *decision) fill(ctx context.Context, a *regie.Approval, decisions []regie.Decision) error {
+	if (d.edit || d.arguments != "") && len(decisions) != 1 {
+		return regie.Errorf(codeUsage, "--edit and --arguments are for one call: name its number")
 	}
 	if d.arguments != "" && !json.Valid([]byte(d.arguments)) {
 		return regie.Errorf(codeUsage, "--arguments is not JSON")
@@ -166,6 +192,12 @@ func (d *decision) fill(a *regie.Approval, decisions []regie.Decision) error {
 		}
 		if d.arguments != "" {
 			one.Arguments = json.RawMessage(d.arguments)
+		} else if d.edit && review.Decision == nil {
+			edited, err := chat.Edit(ctx, chat.Command(chat.EditorLine(os.Getenv)), review.Arguments, nil)
+			if err != nil {
+				return err
+			}
+			one.Arguments = edited
 		}
 	}
 	return nil
