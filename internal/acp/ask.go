@@ -89,7 +89,9 @@ func (c *choices[T]) add(kind sdk.PermissionOptionKind, id sdk.PermissionOptionI
 
 // ask asks the person, and returns what they said, with the reason that the protocol has no word
 // for. It returns errLater for what they leave open; what was not offered decides nothing.
-func (c *choices[T]) ask(ctx context.Context, f *follower, call sdk.ToolCallUpdate) (means T, reason string, err error) {
+func (c *choices[T]) ask(ctx context.Context, f *follower, call sdk.ToolCallUpdate) (means T, reason string,
+	err error,
+) {
 	pending := sdk.ToolCallStatusPending
 	call.Status = &pending
 	out, err := f.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
@@ -169,7 +171,8 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 			regie.QuestionReply{Choices: []string{name}})
 	}
 	if q.Module.AllowFreeText {
-		said.add(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"), regie.QuestionReply{})
+		said.add(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"),
+			regie.QuestionReply{})
 	}
 	title, kind := plain.Visible(q.Module.Text), sdk.ToolKindOther
 	reply, _, err := said.ask(ctx, f, sdk.ToolCallUpdate{

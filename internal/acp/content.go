@@ -109,7 +109,8 @@ func (s *session) draw(tool, written string) drawn {
 	var args arguments
 	_ = json.Unmarshal([]byte(written), &args) // a model's: what does not fit is shown without
 	d := drawn{kind: cmp.Or(kinds[tool], sdk.ToolKindOther)}
-	d.title = plain.Line(strings.TrimSpace(tool + " " + clip(cmp.Or(args.Path, args.Query, args.Command, written), 200)))
+	about := cmp.Or(args.Path, args.Query, args.Command, written)
+	d.title = plain.Line(strings.TrimSpace(tool + " " + clip(about, 200)))
 	if args.Path == "" || !filepath.IsLocal(args.Path) || !strings.HasPrefix(tool, "files.") {
 		return d
 	}

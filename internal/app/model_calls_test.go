@@ -102,7 +102,9 @@ func (b *bed) killedWhile(asked <-chan struct{}) {
 	select {
 	case <-asked:
 		fatal(b.t, child.Process.Kill())
-		<-ended // it was killed
+		if err := <-ended; err == nil {
+			b.t.Error("the child was not killed")
+		}
 	case err := <-ended:
 		b.t.Fatalf("the child has ended before it asked: %v\n%s", err, said.String())
 	}

@@ -250,7 +250,8 @@ func (e *Engine) forMCP() mcpserver.Control {
 	return mcpserver.Control{
 		Submit: s.Rounds.Submit, Stop: s.Sessions.Stop, Events: s.Events.Follow, Sessions: s.Sessions.List,
 		Session: s.Sessions.Get, Inbox: s.Approvals.Inbox, Decide: s.Approvals.Decide, Answer: s.Approvals.Answer,
-		Workspaces: s.Workspaces.List, OpenWorkspace: s.Workspaces.Open, Tools: s.Catalog.Tools, Query: s.Workspaces.Query,
+		Workspaces: s.Workspaces.List, OpenWorkspace: s.Workspaces.Open, Tools: s.Catalog.Tools,
+		Query: s.Workspaces.Query,
 	}
 }
 

@@ -64,7 +64,8 @@ func codeLines(src *source, f *file) (count int) {
 	for line := range strings.Lines(f.text) {
 		number++
 		text := strings.TrimSpace(line)
-		if text != "" && !(comment[number] && (strings.HasPrefix(text, "//") || strings.HasPrefix(text, "/*"))) {
+		isComment := comment[number] && (strings.HasPrefix(text, "//") || strings.HasPrefix(text, "/*"))
+		if text != "" && !isComment {
 			count++
 		}
 	}

@@ -119,7 +119,7 @@ func (h *lineHost) Changed(bool) {}
 
 // EditCall implements BatchHost.
 func (h *lineHost) EditCall() {
-	h.Edited(Edit(h.ctx, h.asker.Edit, h.Review().Arguments, h.Batch.Edit.Draft))
+	h.Edited(Edit(h.ctx, h.asker.Edit, h.Review().Arguments, h.Edit.Draft))
 }
 
 // AskReason implements BatchHost.

@@ -409,7 +409,8 @@ func (c *Conversation) confirmWithdrawal(typed string, question bool) {
 		c.Send(typed, store.Steer)
 	}}}
 	if !question {
-		keys = append(keys, Key{"q", c.Text.T("[q] send when this run has ended"), func() { c.Send(typed, store.Queue) }})
+		queue := func() { c.Send(typed, store.Queue) }
+		keys = append(keys, Key{"q", c.Text.T("[q] send when this run has ended"), queue})
 	}
 	c.Renderer.Confirm(
 		c.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."),

@@ -177,7 +177,7 @@ func (s *Stream) message(m *regie.Message) {
 	told := s.replies.Telling()
 	content, _, again := s.replies.Message(m)
 	switch {
-	case m.AI != nil && strings.HasPrefix(m.AI.Text(), regie.InvalidFormat): // nothing is kept from the person (spec 2.2)
+	case m.AI != nil && strings.HasPrefix(m.AI.Text(), regie.InvalidFormat): // spec 2.2: shown to the person
 		s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
 		s.Note(strings.TrimSpace(strings.ToValidUTF8(content[:min(len(content), maxUnreadable)], "")))
 	case m.AI != nil:

@@ -62,8 +62,9 @@ func (p *parsing) readModule() {
 		problem = unmarshal(in.Data, &asked)
 		if n := len(asked.Options); problem == nil && (n < minOptions || n > maxOptions) {
 			problem = &FormatError{
-				Path: "options", Expected: fmt.Sprintf("%d to %d options", minOptions, maxOptions), Found: strconv.Itoa(n),
-				Hint: "a question that is answered with yes or no is a Validation",
+				Path: "options", Expected: fmt.Sprintf("%d to %d options", minOptions, maxOptions),
+				Found: strconv.Itoa(n),
+				Hint:  "a question that is answered with yes or no is a Validation",
 			}
 		}
 	case in.Type == regie.ModuleValidation && len(in.Data) > 0:

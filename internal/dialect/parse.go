@@ -73,7 +73,9 @@ func unmarshal(object []byte, into any) *FormatError {
 		return nil
 	}
 	if wrong, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
-		out := &FormatError{Path: path(wrong.JSONPointer), Expected: expected(wrong.GoType), Found: describe(wrong.JSONKind)}
+		out := &FormatError{
+			Path: path(wrong.JSONPointer), Expected: expected(wrong.GoType), Found: describe(wrong.JSONKind),
+		}
 		if errors.Is(err, jsonv2.ErrUnknownName) {
 			out.Expected, out.Found = "one of the fields of the schema", "a field that does not exist"
 		}
@@ -185,7 +187,10 @@ func (p *parsing) checkPatterns() {
 			p.in.Completed && asks, "completed", "completed in a reply without a question",
 			"it beside communication_module", "wait for the answer first",
 		},
-		{!acts && p.in.ValidationRequest, "validation_request", "it only beside action_commands", "it without them", ""},
+		{
+			!acts && p.in.ValidationRequest, "validation_request", "it only beside action_commands",
+			"it without them", "",
+		},
 		{!acts && p.out.PostText != "", "post_text", "it only beside action_commands", "it without them", ""},
 		{!acts && p.in.KeepControl, "keep_control", "it only beside action_commands", "it without them", ""},
 	} {

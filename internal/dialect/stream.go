@@ -37,10 +37,12 @@ func (s *Stream) Add(piece string) string {
 		return ""
 	}
 	end := 0
-	for size := 0; end < len(s.pending) && s.pending[end] != '"'; end += size {
-		if size = characterSize(s.pending[end:]); size == 0 {
+	for end < len(s.pending) && s.pending[end] != '"' {
+		size := characterSize(s.pending[end:])
+		if size == 0 {
 			break
 		}
+		end += size
 	}
 	whole := s.pending[:end]
 	s.ended, s.pending = strings.HasPrefix(s.pending[end:], `"`), s.pending[end:]
@@ -69,7 +71,7 @@ func (s *Stream) findText() bool {
 // characterSize is how many bytes the next character has as it is written, 0 where that cannot be
 // said yet.
 func characterSize(text string) int {
-	size := 1
+	var size int
 	switch {
 	case text[0] != '\\':
 		if !utf8.FullRuneInString(text) {

@@ -29,7 +29,8 @@ func setAside(ctx context.Context, d *Dispatcher, round regie.Round, why error) 
 	now := time.Now().UTC()
 	return d.store.SetAside(ctx, store.SetAside{
 		RoundID: round.ID, Holder: d.holder, Until: now.Add(providerWait), Notice: &regie.Notice{
-			RoundID: round.ID, Kind: regie.NoticeProvider, Since: now, Text: said.String(), Said: []regie.Sentence{said},
+			RoundID: round.ID, Kind: regie.NoticeProvider, Since: now, Text: said.String(),
+			Said: []regie.Sentence{said},
 		},
 	})
 }

@@ -215,9 +215,8 @@ func (f *Finding) code(code regie.Code) *Finding {
 }
 
 // run adds a command to type, which is the same in every language.
-func (f *Finding) run(command string) *Finding {
+func (f *Finding) run(command string) {
 	f.Fixes = append(f.Fixes, Fix{Command: command})
-	return f
 }
 
 func (f *Finding) about(what string) *Finding {

@@ -116,7 +116,7 @@ func Query(from any) url.Values {
 			continue
 		}
 		text := fmt.Sprint(field.Interface())
-		if mark, is := field.Interface().(store.Mark); is {
+		if mark, is := reflect.TypeAssert[store.Mark](field); is {
 			text = store.Cursor(tag.Get("list"), mark)
 		} else if field.Kind() == reflect.Bool {
 			text = enumOf(field, tag)[1]

@@ -10,10 +10,10 @@ import (
 // as these go.
 const (
 	stringSequence    = `(?:\x1b[\]PX^_k]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\n\x{80}-\x{9f}]*`
-	parameterSequence = `(?:\x1b\[|\x{9b})[^@-~\x18\x1a\x1b\n\t\x{80}-\x{10ffff}]*`
-	shortSequence     = `\x1b[ -/]*`
-	wholeSequence     = stringSequence + `(?:\x07|\x1b\\|\x{9c})|` + parameterSequence + `[@-~]?|` +
-		shortSequence + `[0-~]?`
+	parameterSequence = `(?:\x1b\[|\x{9b})[\x00-\x08\x0b-\x17\x19\x1c-?\x7f]*`
+	shortSequence     = `\x1b[\x20-\x2f]*`
+	wholeSequence     = stringSequence + `(?:\x07|\x1b\\|\x{9c})|` + parameterSequence + `[\x40-\x7e]?|` +
+		shortSequence + `[\x30-\x7e]?`
 )
 
 var (

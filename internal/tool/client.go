@@ -67,7 +67,8 @@ func describesObject(parameters json.RawMessage) bool {
 	if bytes.TrimSpace(parameters)[0] != '{' || json.Unmarshal(parameters, &schema) != nil {
 		return false
 	}
-	return schema.Type == "object" || slices.Contains(schema.Types, "object") || schema.Type == "" && schema.Types == nil
+	untyped := schema.Type == "" && schema.Types == nil
+	return untyped || schema.Type == "object" || slices.Contains(schema.Types, "object")
 }
 
 // ClientSignature is the signature of a call of a client's tool that is not in the registry: of one

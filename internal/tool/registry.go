@@ -58,7 +58,8 @@ func (r *Registry) addTools(tools []Tool, toolkit string) error {
 		case err != nil:
 			return err
 		case toolkit != "" && toolkitOf(e.definition.Name) != toolkit:
-			return regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name, toolkit)
+			return regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name,
+				toolkit)
 		case r.byName[e.definition.Name] != nil || r.byWire[e.wire] != nil:
 			return regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
 		}

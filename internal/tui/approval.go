@@ -151,7 +151,10 @@ func (a *approving) keys(m *model) ([]chat.Key, bool) {
 		return append(
 			pickKeys(&a.picked, len(a.Review().Preview.Scopes), func() {}),
 			chat.Key{Names: "enter", Label: t.T("[Enter] allow"), Do: a.allowScope},
-			chat.Key{Names: "t", Label: t.T("[t] it holds: %s", holds), Do: func() { a.holds = (a.holds + 1) % len(spans) }},
+			chat.Key{
+				Names: "t", Label: t.T("[t] it holds: %s", holds),
+				Do: func() { a.holds = (a.holds + 1) % len(spans) },
+			},
 			back,
 		), a.Busy
 	case a.reasons:

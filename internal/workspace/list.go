@@ -52,7 +52,8 @@ func (r *Root) List(ctx context.Context, name string, how Listing) (out Listed, 
 	w.wants = func(l *level, entry fs.DirEntry) bool {
 		relative, shown := path.Join(l.relative, entry.Name()), l.below(entry.Name())
 		wanted := how.Wanted(relative)
-		if entry.Name() == ".git" || !wanted && !(entry.IsDir() && how.Holds(relative)) {
+		holds := entry.IsDir() && how.Holds(relative)
+		if entry.Name() == ".git" || !wanted && !holds {
 			return false
 		}
 		if l.ignores.Ignored(entry.Name(), entry.IsDir()) {

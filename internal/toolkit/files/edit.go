@@ -92,11 +92,11 @@ func (k *toolkit) apply(planned *intent, text []byte, e edit) ([]byte, error) {
 	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, error) {
 		return nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
 	}
-	switch {
-	case e.Old == "":
+	switch e.Old {
+	case "":
 		return wrong(regie.CodeBadArguments, "name the text to replace; write_file with mode append adds to the end",
 			"there is no text to replace")
-	case e.Old == e.New:
+	case e.New:
 		return wrong(regie.CodeBadArguments, "", "old and new are the same: nothing would change")
 	}
 	old, _ := withLineEnds([]byte(e.Old), text)

@@ -31,8 +31,9 @@ type glob struct {
 // one that does not parse, that speaks of what lies outside, or that would take long to match.
 func compile(pattern string) (glob, error) {
 	g := glob{
-		pattern: strings.TrimPrefix(pattern, "./"), deep: strings.Contains(pattern, "/") || strings.Contains(pattern, "**"),
-		bare: !strings.Contains(pattern, "/"),
+		pattern: strings.TrimPrefix(pattern, "./"),
+		deep:    strings.Contains(pattern, "/") || strings.Contains(pattern, "**"),
+		bare:    !strings.Contains(pattern, "/"),
 	}
 	switch {
 	case pattern == "":

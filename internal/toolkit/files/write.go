@@ -403,7 +403,8 @@ func (i intent) result() tool.Result {
 	case i.Mode == modeDelete:
 		fmt.Fprintf(&b, "deleted %s, %d bytes; its content is kept, and a person can undo this", i.Path, i.BeforeSize)
 	case i.Mode == modeEdit:
-		fmt.Fprintf(&b, "edited %s in %s, now %s, %d bytes", i.Path, many(i.Places, "place", "places"), count(i.Lines), i.Size)
+		fmt.Fprintf(&b, "edited %s in %s, now %s, %d bytes", i.Path, many(i.Places, "place", "places"),
+			count(i.Lines), i.Size)
 	case i.Before.IsZero():
 		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
 	case i.Mode == modeAppend:

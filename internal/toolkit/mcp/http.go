@@ -45,7 +45,8 @@ var notPublic = []netip.Prefix{
 func public(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked", plain.Clip(address, 100))
+		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked",
+			plain.Clip(address, 100))
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	inside := !ip.IsGlobalUnicast() || ip.IsPrivate()

@@ -85,7 +85,8 @@ func notRun(name string) error {
 // stand twice, bytes that are not UTF-8.
 func strict(arguments json.RawMessage, into any) error {
 	if err := jsonv2.Unmarshal(arguments, into, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return bad("", "", regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %s", plain.Clip(err.Error(), 300)))
+		why := plain.Clip(err.Error(), 300)
+		return bad("", "", regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %s", why))
 	}
 	return nil
 }
