@@ -138,7 +138,8 @@ func (m *model) print() tea.Cmd {
 		bundle = "\x1b[m" // the library leaves out what is empty
 	}
 	p.printing = true
-	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} }, func() tea.Msg { return done(printed) })
+	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} },
+		func() tea.Msg { return done(printed) })
 }
 
 // writer is where a chat.Stream writes to.
