@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -109,7 +110,7 @@ func NewStore(c BackendConfig) *Store {
 	s := &core{
 		dir: c.Dir, other: c.Backend, schema: c.Schema,
 		read: reader{
-			db: c.Read, translate: c.Translate, arguments: c.Arguments,
+			db: c.Read, prepared: new(sync.Map), translate: c.Translate, arguments: c.Arguments,
 			isolation: sql.LevelRepeatableRead, again: c.Backend.Read,
 		},
 	}

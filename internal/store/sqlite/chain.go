@@ -35,14 +35,13 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ..
 		return 0
 	}
 	first = h.seq + 1
-	key := t.nextEvent(chain, first)
 	for i := range events {
 		event := &events[i]
 		if t.fail(event.err) {
 			return 0
 		}
-		n := key + int64(i)
 		h.seq++
+		n := t.nextEvent(chain, h.seq)
 		h.mac = t.w.key.link(h.mac, h.seq, at, event.kind, event.hash)
 		t.notices[session] = append(t.notices[session], regie.Event{
 			SessionID: session, Seq: h.seq, Type: event.kind, Time: fromMicros(at.UnixMicro()),
@@ -61,14 +60,14 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ..
 	return first
 }
 
-// nextEvent is the key of the next log row beside its place: SQLite counts them in the order in
-// which they come, and elsewhere, where several processes write, each follows from its place.
-func (t *tx) nextEvent(chain, seq int64) (n int64) {
+// nextEvent returns the key of the next log row beside its place: SQLite counts them in the order
+// in which they come. Elsewhere several processes write, and each key follows from its place.
+func (t *tx) nextEvent(chain, seq int64) int64 {
 	if t.other != nil {
 		return chain<<32 | seq
 	}
-	t.fail(t.row("SELECT coalesce(max(n), 0) + 1 FROM events").Scan(&n))
-	return n
+	t.lastEvent++
+	return t.lastEvent
 }
 
 // tell writes one event.

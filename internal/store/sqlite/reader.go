@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"sync"
 )
 
 // querier is something to read from: the pool of readers, a snapshot, or a transition.
@@ -19,6 +20,8 @@ type querier interface {
 type reader struct {
 	db *sql.DB
 	tx *sql.Tx
+	// prepared holds the statements of the pool by their text.
+	prepared *sync.Map
 	// translate writes a statement as another database reads it, and isolation is what its
 	// snapshots need; nil and zero for SQLite.
 	translate func(query string) string
@@ -47,16 +50,35 @@ func (r reader) fetchOnce(ctx context.Context, query string, args []any) (out []
 			return nil, err
 		}
 	}
-	var rows *sql.Rows
-	if r.tx != nil {
-		rows, err = r.tx.QueryContext(ctx, query, args...)
-	} else {
-		rows, err = r.db.QueryContext(ctx, query, args...)
-	}
+	rows, err := r.query(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
 	return readRows(rows)
+}
+
+// query runs a statement that is prepared once for each connection. A transaction prepares nothing
+// for the pool: that needs another connection, and transactions that wait for one of each other
+// would wait for ever.
+func (r reader) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	known, found := r.prepared.Load(query)
+	switch {
+	case !found && r.tx != nil:
+		return r.tx.QueryContext(ctx, query, args...)
+	case !found:
+		stmt, err := r.db.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if known, found = r.prepared.LoadOrStore(query, stmt); found {
+			_ = stmt.Close() // another goroutine was faster
+		}
+	}
+	stmt, _ := known.(*sql.Stmt)
+	if r.tx != nil {
+		stmt = r.tx.StmtContext(ctx, stmt)
+	}
+	return stmt.QueryContext(ctx, args...)
 }
 
 // QueryRowContext implements querier.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver, pure Go
@@ -129,7 +130,7 @@ func newReader(path, mode string, busy int) (reader, error) {
 	}
 	db.SetMaxOpenConns(readerCount)
 	db.SetMaxIdleConns(readerCount)
-	return reader{db: db}, nil
+	return reader{db: db, prepared: new(sync.Map)}, nil
 }
 
 // Close waits for the transitions under way and closes the file.

@@ -27,6 +27,7 @@ type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
+	lastEvent  int64 // the highest n of events
 	key        auditMAC
 	notify     store.Notify
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
@@ -53,8 +54,10 @@ type tx struct {
 	writes  int
 	heads   map[int64]head
 	notices map[regie.ID][]regie.Event
-	err     error      // what the transition that runs has failed with
-	other   Statements // nil for SQLite
+	// lastEvent becomes the writer's with the commit.
+	lastEvent int64
+	err       error      // what the transition that runs has failed with
+	other     Statements // nil for SQLite
 
 	sessions sessionTx
 	rounds   roundTx
@@ -77,6 +80,9 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify)
 	w := &writer{
 		db: db, conn: conn, statements: map[string]*sql.Stmt{}, key: key, notify: notify,
 		ops: make(chan *op, maxGroup), stopped: make(chan struct{}),
+	}
+	if err := conn.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM events").Scan(&w.lastEvent); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
 	go w.run()
 	return w, nil
@@ -226,6 +232,7 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 		return -1, err
 	}
 	t := newTx(w, nil)
+	t.lastEvent = w.lastEvent
 	for i := 0; ; i++ {
 		if i == len(g.pending) && i < maxGroup {
 			if o := w.waiting(); o != nil {
@@ -249,6 +256,7 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 		_ = w.control("ROLLBACK") // SQLite has rolled back already on most errors; then this one says so
 		return -1, err
 	}
+	w.lastEvent = t.lastEvent
 	for session, added := range t.notices {
 		w.notify(session, added)
 	}
@@ -286,7 +294,10 @@ func (w *writer) prepare(query string) (*sql.Stmt, error) {
 
 // control runs a statement that is none of a transition, such as COMMIT.
 func (w *writer) control(query string) error {
-	_, err := w.conn.ExecContext(context.Background(), query)
+	stmt, err := w.prepare(query)
+	if err == nil {
+		_, err = stmt.ExecContext(context.Background())
+	}
 	return err
 }
 
