@@ -9,90 +9,204 @@ import (
 // released.
 type Code string
 
-// The codes. README lists what each one means and what to do.
+// The codes, each with its meaning and, after the colon of "Fix:", the remedy.
+// docs/error-codes.md is generated from these comments.
 const (
-	CodeBadID      Code = "BAD_ID"      // a malformed id
-	CodeBadRequest Code = "BAD_REQUEST" // input that does not validate
-	// no such object in this workspace (spec 2.1: also another tenant's)
-	CodeNotFound        Code = "NOT_FOUND"
-	CodeConflict        Code = "CONFLICT"          // the object is not in a state that allows this
-	CodeRoundInProgress Code = "ROUND_IN_PROGRESS" // the session is busy and the message was not to wait (spec 3)
-	CodeExpired         Code = "EXPIRED"           // the answer came after the deadline
-	CodeTooLarge        Code = "TOO_LARGE"         // a request over the bounds (spec 11.3)
-	CodeKeyReused       Code = "KEY_REUSED"        // an Idempotency-Key came with another request before (spec 10.2)
-	// the first request with an Idempotency-Key is still being answered (spec 10.2)
-	CodeKeyInUse        Code = "KEY_IN_USE"
-	CodeNoMethod        Code = "METHOD_NOT_ALLOWED" // an address that is there, by a method that it does not have
-	CodeRequestTimeout  Code = "REQUEST_TIMEOUT"    // a request whose body did not come in time
-	CodeNoToken         Code = "NO_TOKEN"           // a request to a server without a token that it knows (spec 11.2)
-	CodeTokenEnded      Code = "TOKEN_ENDED"        // a request with a token that is expired or revoked
-	CodeMissingScope    Code = "MISSING_SCOPE"      // a token that does not open what was asked
-	CodeTooManyRequests Code = "TOO_MANY_REQUESTS"  // a token asks too often, or too much at once
-	CodeUserRejected    Code = "USER_REJECTED"      // a person denied the call (spec 4.4)
-	CodeForbidden       Code = "FORBIDDEN"          // a rule forbids the call (decision 19)
-	CodeStale           Code = "STALE_EPOCH"        // another holder has taken the session over (invariant 8)
-	CodeStopRequested   Code = "STOP_REQUESTED"     // a stopping word came first, or cut it (decision 6)
-	CodeCorrupt         Code = "CORRUPT"            // the store holds something it must not
-	CodeNewerSchema     Code = "NEWER_SCHEMA"       // the database was written by a newer program (spec 11.1)
-	CodeSchemaTooOld    Code = "SCHEMA_TOO_OLD"     // the database was written by a program of before the first release
-	CodeLocked          Code = "ENGINE_RUNNING"     // another engine holds the data directory (decision 1)
-	CodeEngineGone      Code = "ENGINE_GONE"        // the engine ended while it was asked, or while it asked a model
-	CodeDiskFull        Code = "DISK_FULL"          // no room on the disk
-	CodeDatabaseLocked  Code = "DATABASE_LOCKED"    // another program holds the database file
-	CodeDatabaseDown    Code = "DATABASE_DOWN"      // the database server cannot be reached, or takes nothing for now
-	CodeNoPermission    Code = "NO_PERMISSION"      // the operating system refused
-	CodeReadOnly        Code = "READ_ONLY"          // the directory or file cannot be written
-	CodeNoModel         Code = "NO_MODEL"           // no model is configured
-	CodePathOutside     Code = "PATH_OUTSIDE"       // a path leaves the workspace
-	CodePathInvalid     Code = "PATH_INVALID"       // NUL, too long, empty
-	CodePathProtected   Code = "PATH_PROTECTED"     // .git, .regie, secrets
-	CodeFileExists      Code = "FILE_EXISTS"        // mode=create on an existing file
-	CodeFileNotFound    Code = "FILE_NOT_FOUND"     // no such file or directory
-	CodeNotAFile        Code = "NOT_A_FILE"         // a directory where a file is needed
-	CodeNotADirectory   Code = "NOT_A_DIRECTORY"    // a file where a directory is needed
-	CodeNotText         Code = "NOT_TEXT"           // bytes where a text is wanted
-	CodeSpecialFile     Code = "SPECIAL_FILE"       // FIFO, device, socket
-	CodeFileTooLarge    Code = "FILE_TOO_LARGE"     // larger than a tool handles
-	CodeFileChanged     Code = "FILE_CHANGED"       // the file is not what it was when the call was prepared
-	CodeTextNotFound    Code = "TEXT_NOT_FOUND"     // what an edit is to replace does not stand in the file
-	CodeTextAmbiguous   Code = "TEXT_AMBIGUOUS"     // it stands there another number of times than the edit says
-	CodeStalePreview    Code = "STALE_PREVIEW"      // what an approval showed is no longer so (decision 20)
-	// a file is not as the run left it: nothing was undone (decision 16)
-	CodeUndoConflict     Code = "UNDO_CONFLICT"
-	CodeBadPattern       Code = "BAD_PATTERN"       // a glob that does not parse or is too costly
-	CodeUnknownTool      Code = "UNKNOWN_TOOL"      // no tool of that name in scope
-	CodeBadArguments     Code = "INVALID_ARGUMENTS" // arguments that do not fit the tool's schema
-	CodeToolError        Code = "TOOL_ERROR"        // a tool failed or panicked
-	CodeToolChanged      Code = "TOOL_CHANGED"      // a tool is no longer what was shown (spec 11.3)
-	CodeNoSandbox        Code = "NO_SANDBOX"        // a command was not run because nothing confines it (spec 8.2)
-	CodeNoProgram        Code = "NO_PROGRAM"        // a command names a program that is not there
-	CodeProcessLimit     Code = "PROCESS_LIMIT"     // a command had more processes than it may have (decision 70)
-	CodeMemoryLimit      Code = "MEMORY_LIMIT"      // a command used more memory than it may
-	CodeServerDown       Code = "SERVER_DOWN"       // a tool's server cannot be reached: nothing was sent
-	CodeServerLost       Code = "SERVER_LOST"       // the connection to a tool's server broke after the call was sent
-	CodeTimeout          Code = "TIMEOUT"           // a tool or model took too long
-	CodeOutcomeUnknown   Code = "OUTCOME_UNKNOWN"   // the effect may or may not have happened (decision 5)
-	CodeTruncatedStream  Code = "TRUNCATED_STREAM"  // a model stream ended before its terminal marker (spec 12.6)
-	CodeBadReply         Code = "BAD_REPLY"         // a model reply that cannot be used
-	CodeEmptyReply       Code = "EMPTY_REPLY"       // a model reply without text and calls
-	CodeReplyTooLarge    Code = "REPLY_TOO_LARGE"   // a model reply over the bounds
-	CodeProviderRejected Code = "PROVIDER_REJECTED" // 400, 404, 422: the request will not be accepted
-	CodeProviderAuth     Code = "PROVIDER_AUTH"     // 401, 403: the key
-	CodeProviderQuota    Code = "PROVIDER_QUOTA"    // no credit left: final
-	CodeProviderBusy     Code = "PROVIDER_BUSY"     // 429, 5xx, 529: try again later
-	CodeProviderOffline  Code = "PROVIDER_OFFLINE"  // the request was certainly not sent (decision 42)
-	CodeProviderBroken   Code = "PROVIDER_BROKEN"   // the connection broke after the request was sent
-	// a budget holds, and nobody knows what the model costs (decision 29)
+	// CodeBadID: The id is malformed. Fix: Copy it from `regie runs list`.
+	CodeBadID Code = "BAD_ID"
+	// CodeBadRequest: The input is not valid; the sentence names the field. Fix: Correct it.
+	CodeBadRequest Code = "BAD_REQUEST"
+	// CodeNotFound: No such object exists in this workspace. Fix: Check the id and the
+	// workspace.
+	CodeNotFound Code = "NOT_FOUND"
+	// CodeConflict: The object's state does not allow this operation. Fix: Look at its state
+	// first.
+	CodeConflict Code = "CONFLICT"
+	// CodeRoundInProgress: The session is busy and the message was not to wait. Fix: Wait for
+	// the end of the run, or interrupt it.
+	CodeRoundInProgress Code = "ROUND_IN_PROGRESS"
+	// CodeExpired: The answer came after the deadline; nothing was run. Fix: Ask the agent
+	// again.
+	CodeExpired Code = "EXPIRED"
+	// CodeTooLarge: The request is larger than 16 MiB. Fix: Send less at once.
+	CodeTooLarge Code = "TOO_LARGE"
+	// CodeKeyReused: The `Idempotency-Key` or `client_message_id` came with a different request
+	// before. Fix: Use a new key for each new request.
+	CodeKeyReused Code = "KEY_REUSED"
+	// CodeKeyInUse: The first request with this `Idempotency-Key` is still at work. Fix: Try
+	// again in a moment.
+	CodeKeyInUse Code = "KEY_IN_USE"
+	// CodeNoMethod: The address exists but has no such method. Fix: Use a method of the header
+	// `Allow`.
+	CodeNoMethod Code = "METHOD_NOT_ALLOWED"
+	// CodeRequestTimeout: The body of the request did not arrive in time. Fix: Send it again.
+	CodeRequestTimeout Code = "REQUEST_TIMEOUT"
+	// CodeNoToken: The request has no token, or one that the server does not know. Fix: Send the
+	// one in `api.token` of the data directory, or one from `regie token add`.
+	CodeNoToken Code = "NO_TOKEN"
+	// CodeTokenEnded: The token has expired or was revoked. Fix: Make another one with `regie
+	// token add`.
+	CodeTokenEnded Code = "TOKEN_ENDED"
+	// CodeMissingScope: The token lacks the scope that the sentence names. Fix: Use a token that
+	// has it.
+	CodeMissingScope Code = "MISSING_SCOPE"
+	// CodeTooManyRequests: The token sends too many requests or has too many open. Fix: Wait as
+	// long as `Retry-After` says; `token_limits` in `regie.yaml` sets the limits.
+	CodeTooManyRequests Code = "TOO_MANY_REQUESTS"
+	// CodeUserRejected: A person denied the call. Fix: Nothing: the agent knows.
+	CodeUserRejected Code = "USER_REJECTED"
+	// CodeForbidden: A rule forbids the call. Fix: Change the rule, or do without.
+	CodeForbidden Code = "FORBIDDEN"
+	// CodeStale: Another process has taken over the session. Fix: Nothing: that process
+	// continues.
+	CodeStale Code = "STALE_EPOCH"
+	// CodeStopRequested: The run was stopped or paused first. Fix: Nothing, or start again.
+	CodeStopRequested Code = "STOP_REQUESTED"
+	// CodeCorrupt: The store holds invalid data. Fix: Restore a backup.
+	CodeCorrupt Code = "CORRUPT"
+	// CodeNewerSchema: A newer version wrote the database. Fix: Use that version.
+	CodeNewerSchema Code = "NEWER_SCHEMA"
+	// CodeSchemaTooOld: A version from before the first release wrote the database. Fix: Export
+	// the sessions with that version and use a new data directory.
+	CodeSchemaTooOld Code = "SCHEMA_TOO_OLD"
+	// CodeLocked: Another process holds the data directory. Fix: Let it end, or use another
+	// `--data-dir`.
+	CodeLocked Code = "ENGINE_RUNNING"
+	// CodeEngineGone: The engine ended while it worked on the request. Fix: Try again; a run
+	// asks its model again by itself.
+	CodeEngineGone Code = "ENGINE_GONE"
+	// CodeDiskFull: The disk is full. Fix: Make room, then resume.
+	CodeDiskFull Code = "DISK_FULL"
+	// CodeDatabaseLocked: Another program holds the database. Fix: Close it, then try again.
+	CodeDatabaseLocked Code = "DATABASE_LOCKED"
+	// CodeDatabaseDown: The database server cannot be reached or accepts no writes; nothing is
+	// lost. Fix: Start it, then try again.
+	CodeDatabaseDown Code = "DATABASE_DOWN"
+	// CodeNoPermission: The operating system denied access. Fix: Change the permissions.
+	CodeNoPermission Code = "NO_PERMISSION"
+	// CodeReadOnly: The file or directory is read-only. Fix: Change its permissions.
+	CodeReadOnly Code = "READ_ONLY"
+	// CodeNoModel: No model is configured. Fix: Run `regie setup`.
+	CodeNoModel Code = "NO_MODEL"
+	// CodePathOutside: The path leaves the workspace. Fix: Name a path inside it.
+	CodePathOutside Code = "PATH_OUTSIDE"
+	// CodePathInvalid: No file can have this path. Fix: Write a shorter, relative path without
+	// control characters.
+	CodePathInvalid Code = "PATH_INVALID"
+	// CodePathProtected: The path is `.git`, `.regie`, a secret or an ignored file that nobody
+	// allowed. Fix: Allow it when asked, or do it by hand.
+	CodePathProtected Code = "PATH_PROTECTED"
+	// CodeFileExists: A new file would replace an existing one. Fix: Choose another name, or
+	// overwrite or append.
+	CodeFileExists Code = "FILE_EXISTS"
+	// CodeFileNotFound: The file or directory does not exist. Fix: List the directory.
+	CodeFileNotFound Code = "FILE_NOT_FOUND"
+	// CodeNotAFile: The path is a directory or a link. Fix: Name a file.
+	CodeNotAFile Code = "NOT_A_FILE"
+	// CodeNotADirectory: The path is a file. Fix: Name a directory.
+	CodeNotADirectory Code = "NOT_A_DIRECTORY"
+	// CodeNotText: The document is not UTF-8 text. Fix: Save it as UTF-8.
+	CodeNotText Code = "NOT_TEXT"
+	// CodeSpecialFile: The path is a FIFO, device or socket. Fix: Use another program.
+	CodeSpecialFile Code = "SPECIAL_FILE"
+	// CodeFileTooLarge: The file is larger than the tool handles. Fix: Ask for a part of it.
+	CodeFileTooLarge Code = "FILE_TOO_LARGE"
+	// CodeFileChanged: The file has changed since the agent read it or the call was prepared.
+	// Fix: Read it again.
+	CodeFileChanged Code = "FILE_CHANGED"
+	// CodeTextNotFound: The file does not contain the text that the edit replaces; nothing was
+	// changed. Fix: The hint shows the most similar text.
+	CodeTextNotFound Code = "TEXT_NOT_FOUND"
+	// CodeTextAmbiguous: The file contains the text a different number of times than the edit
+	// says; nothing was changed. Fix: Include more of the surrounding text.
+	CodeTextAmbiguous Code = "TEXT_AMBIGUOUS"
+	// CodeStalePreview: What was approved is no longer what was shown; nothing was done. Fix:
+	// Look at the new preview and approve that.
+	CodeStalePreview Code = "STALE_PREVIEW"
+	// CodeUndoConflict: A file is not as the run left it, or its former content is gone; nothing
+	// was undone. Fix: The sentence names the file; `--force` restores one that somebody
+	// changed.
+	CodeUndoConflict Code = "UNDO_CONFLICT"
+	// CodeBadPattern: The pattern does not parse or is too costly. Fix: Simplify it.
+	CodeBadPattern Code = "BAD_PATTERN"
+	// CodeUnknownTool: No tool has this name here. Fix: The hint names the nearest ones.
+	CodeUnknownTool Code = "UNKNOWN_TOOL"
+	// CodeBadArguments: The arguments do not fit the tool. Fix: The sentence names the
+	// parameter.
+	CodeBadArguments Code = "INVALID_ARGUMENTS"
+	// CodeToolError: The tool failed. Fix: The sentence says how; report a panic.
+	CodeToolError Code = "TOOL_ERROR"
+	// CodeToolChanged: An MCP server now describes the tool differently; nothing was done. Fix:
+	// The agent proposes the call again with the new description.
+	CodeToolChanged Code = "TOOL_CHANGED"
+	// CodeNoSandbox: The command was not run because no sandbox works here and nobody allowed it
+	// without. Fix: Run `regie doctor`.
+	CodeNoSandbox Code = "NO_SANDBOX"
+	// CodeNoProgram: The command names a program that does not exist or that commands cannot
+	// see. Fix: Check its name; `shell.read` shows commands more.
+	CodeNoProgram Code = "NO_PROGRAM"
+	// CodeProcessLimit: The command started too many processes and was ended with all of them.
+	// Fix: Start fewer, or raise `shell.max_processes`.
+	CodeProcessLimit Code = "PROCESS_LIMIT"
+	// CodeMemoryLimit: The command used too much memory and was ended with all its processes.
+	// Fix: Use less, or raise `shell.max_memory_bytes`.
+	CodeMemoryLimit Code = "MEMORY_LIMIT"
+	// CodeServerDown: The tool's MCP server cannot be reached; nothing was done. Fix: Check that
+	// it runs; the next run tries it again.
+	CodeServerDown Code = "SERVER_DOWN"
+	// CodeServerLost: The connection to the tool's MCP server broke after the call was sent.
+	// Fix: Check what it did before you try again.
+	CodeServerLost Code = "SERVER_LOST"
+	// CodeTimeout: A tool or a model took too long. Fix: Try again with less.
+	CodeTimeout Code = "TIMEOUT"
+	// CodeOutcomeUnknown: The effect may or may not have happened; it is never repeated
+	// automatically. Fix: Check, then run `regie runs resolve`.
+	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN"
+	// CodeTruncatedStream: The model's answer was cut off. Fix: Nothing: it is asked again.
+	CodeTruncatedStream Code = "TRUNCATED_STREAM"
+	// CodeBadReply: The model's answer cannot be used. Fix: Nothing: it is asked again;
+	// otherwise use another model.
+	CodeBadReply Code = "BAD_REPLY"
+	// CodeEmptyReply: The model's answer is empty. Fix: Nothing: it is asked again; otherwise
+	// use another model.
+	CodeEmptyReply Code = "EMPTY_REPLY"
+	// CodeReplyTooLarge: The model's answer is too large. Fix: Ask for less at once, or use
+	// another model.
+	CodeReplyTooLarge Code = "REPLY_TOO_LARGE"
+	// CodeProviderRejected: The server does not accept the request. Fix: Check the model's name
+	// and the address.
+	CodeProviderRejected Code = "PROVIDER_REJECTED"
+	// CodeProviderAuth: The server does not accept the key. Fix: Check the key.
+	CodeProviderAuth Code = "PROVIDER_AUTH"
+	// CodeProviderQuota: The account has no credit left. Fix: Pay, or use another provider.
+	CodeProviderQuota Code = "PROVIDER_QUOTA"
+	// CodeProviderBusy: The server is overloaded, limits requests, or has a fault. Fix: The
+	// sentence says which; resume later.
+	CodeProviderBusy Code = "PROVIDER_BUSY"
+	// CodeProviderOffline: The server cannot be reached. Fix: Check the network, or start the
+	// server.
+	CodeProviderOffline Code = "PROVIDER_OFFLINE"
+	// CodeProviderBroken: The connection broke after the request was sent. Fix: Resume the run.
+	CodeProviderBroken Code = "PROVIDER_BROKEN"
+	// CodePriceUnknown: A budget applies and the model's price is unknown. Fix: Set
+	// `providers.NAME.prices`, or remove the budget.
 	CodePriceUnknown Code = "PRICE_UNKNOWN"
-	// the call was not made: it could cost more than a budget leaves (decision 29)
+	// CodeOverBudget: The model call could cost more than the budget leaves, so it was not made.
+	// Fix: Raise the budget or wait for the next day, then write again or resume.
 	CodeOverBudget Code = "OVER_BUDGET"
-	// a prompt that the model's window does not hold, whatever is left out (spec 3.4)
+	// CodeContextTooLarge: The prompt does not fit the model's window, whatever is left out.
+	// Fix: Say less at once, put it into a file, or use a model with a larger window.
 	CodeContextTooLarge Code = "CONTEXT_TOO_LARGE"
-	// a stored model call cannot be rebuilt byte for byte (decision 14)
+	// CodePromptMismatch: A stored model call cannot be rebuilt byte for byte. Fix: Use the
+	// settings that it was made with; otherwise its data was changed.
 	CodePromptMismatch Code = "PROMPT_MISMATCH"
-	CodeReplayMismatch Code = "REPLAY_MISMATCH" // the recording holds no answer to this request
-	CodeChainBroken    Code = "CHAIN_BROKEN"    // the audit chain does not verify (decision 15)
-	CodeInternal       Code = "INTERNAL"        // a bug of ours
+	// CodeReplayMismatch: The recording has no answer to this request or cannot be read. Fix:
+	// The message shows the difference; record again.
+	CodeReplayMismatch Code = "REPLAY_MISMATCH"
+	// CodeChainBroken: The log was altered. Fix: Compare with a backup.
+	CodeChainBroken Code = "CHAIN_BROKEN"
+	// CodeInternal: A bug in Regie. Fix: Report it.
+	CodeInternal Code = "INTERNAL"
 )
 
 // Error is an error with a stable code and a sentence that a person can act on. The sentence is

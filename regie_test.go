@@ -3,9 +3,12 @@ package regie_test
 import (
 	"encoding/json"
 	"errors"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -68,24 +71,52 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestReadmeListsTheCodes keeps the promise that stands beside the codes.
-func TestReadmeListsTheCodes(t *testing.T) {
-	source, err := os.ReadFile("errors.go")
+var update = flag.Bool("update", false, "write the generated pages")
+
+// TestErrorCodesPage compares docs/error-codes.md with the codes' comments; -update writes it.
+func TestErrorCodesPage(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	codes := regexp.MustCompile(`Code = "([A-Z_]+)"`).FindAllStringSubmatch(string(source), -1)
-	if len(codes) < 40 {
-		t.Fatalf("only %d codes were found", len(codes))
-	}
-	for _, code := range codes {
-		if !strings.Contains(string(readme), "\n| `"+code[1]+"` | ") {
-			t.Errorf("README has no row for %s", code[1])
+	page := "# Error codes\n\nGenerated from `errors.go`. A code never changes once it is released.\n\n" +
+		"| code | meaning | what to do |\n|---|---|---|\n"
+	codes := 0
+	for _, decl := range file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
 		}
+		for _, spec := range group.Specs {
+			value, ok := spec.(*ast.ValueSpec)
+			if !ok {
+				continue
+			}
+			comment := strings.ReplaceAll(strings.TrimSpace(value.Doc.Text()), "\n", " ")
+			meaning, fix, found := strings.Cut(strings.TrimPrefix(comment, value.Names[0].Name+": "), " Fix: ")
+			if !found {
+				t.Errorf("the comment of %s names no fix", value.Names[0].Name)
+			}
+			literal, ok := value.Values[0].(*ast.BasicLit)
+			if !ok {
+				continue
+			}
+			code := strings.Trim(literal.Value, `"`)
+			page += "| `" + code + "` | " + meaning + " | " + fix + " |\n"
+			codes++
+		}
+	}
+	if codes < 40 {
+		t.Fatalf("only %d codes were found", codes)
+	}
+	if *update {
+		if err := os.WriteFile("docs/error-codes.md", []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile("docs/error-codes.md")
+	if err != nil || string(have) != page {
+		t.Errorf("docs/error-codes.md is old (go test -run TestErrorCodesPage -update .): %v", err)
 	}
 }
 

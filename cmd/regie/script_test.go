@@ -145,20 +145,27 @@ var (
 	writings  = regexp.MustCompile(`(?m)(^  ✓ files\.write_file.*\n)+`)
 )
 
-// TestReadmeTranscript runs the demo and compares what it prints with the README: ids, numbers,
-// times and the moment of the kill may differ. It leaves nothing behind.
-func TestReadmeTranscript(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(readme), "```text\n")
-	want, _, _ := strings.Cut(rest, "```")
+// buildRegie builds the program and returns its path.
+func buildRegie(t *testing.T) string {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "regie")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return binary
+}
+
+// TestDocs_Transcript runs the demo and compares what it prints with docs/getting-started.md: ids,
+// numbers, times and the moment of the kill may differ. It leaves nothing behind.
+func TestDocs_Transcript(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "getting-started.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```text\n")
+	want, _, _ := strings.Cut(rest, "```")
+	binary := buildRegie(t)
 	temp := t.TempDir()
 	var out []byte
 	// on a machine that is very busy
@@ -180,6 +187,6 @@ func TestReadmeTranscript(t *testing.T) {
 		return writings.ReplaceAllString(s, "  ✓ files.write_file …\n")
 	}
 	if diff := cmp.Diff(mask(want), mask(string(out))); diff != "" {
-		t.Errorf("the README's transcript is not what make demo prints (-README +demo):\n%s", diff)
+		t.Errorf("the transcript is not what make demo prints (-page +demo):\n%s", diff)
 	}
 }

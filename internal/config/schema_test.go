@@ -48,11 +48,19 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestSchemaHoldsTheReadme: what the README shows of regie.yaml fits the schema and the decoder.
-func TestSchemaHoldsTheReadme(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+// TestSchema_Docs: what the pages show of regie.yaml fits the schema and the decoder.
+func TestSchema_Docs(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	var pages strings.Builder
+	for _, path := range paths {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages.Write(page)
 	}
 	resolved, err := config.Schema().Resolve(nil)
 	if err != nil {
@@ -66,7 +74,7 @@ func TestSchemaHoldsTheReadme(t *testing.T) {
 		}
 	})
 	found := 0
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(pages.String(), -1) {
 		var doc map[string]any
 		if err := yaml.Unmarshal([]byte(block[1]), &doc); err != nil {
 			t.Errorf("%v in\n%s", err, block[1])
@@ -92,8 +100,8 @@ func TestSchemaHoldsTheReadme(t *testing.T) {
 			t.Errorf("%v in\n%s", err, block[1])
 		}
 	}
-	if found < 2 {
-		t.Errorf("%d blocks of the README are settings", found)
+	if found < 8 {
+		t.Errorf("%d blocks of the pages are settings", found)
 	}
 }
 

@@ -24,7 +24,7 @@ func (x *exam) settings(context.Context) {
 			}
 			f.about(at).run("regie setup")
 		case at != "":
-			f.about(at).fix("correct %s; the README shows every key", at)
+			f.about(at).fix("correct %s; docs/configuration.md lists every key", at)
 		default:
 			f.fix("change or remove what the sentence names: a variable of the environment, or a flag")
 		}
