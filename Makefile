@@ -32,7 +32,9 @@ build: ## bin/regie, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regie ./cmd/regie
 
 demo: ## the whole job without a key: real files, a real kill -9, a resume
-	$(GO) run ./cmd/regie demo
+	@echo "Building bin/regie; the first time this takes a minute or two."
+	@$(MAKE) --no-print-directory build
+	@bin/regie demo
 
 # Packages of npm by the folders of their lock files. A frontend of a folder proof-* runs in make proof alone.
 NPM = internal/toolkit/mcp/testdata/npm internal/mcpserver/testdata/npm internal/acp/testdata/npm \
