@@ -1,7 +1,7 @@
 // Package crash is the crash harness (spec 12.3): it runs the whole program in child processes,
 // kills them with SIGKILL at every fault point and at random moments, restarts them, and checks the
 // invariants of spec 12.1 against a ledger of effects that is kept by another process: this one.
-// docs/design.md, "Crashes", says what each run looks like and what is asserted.
+// docs/design.md, "Tests", says what each run looks like and what is asserted.
 //
 //	plan_test.go     what happens in a session, from its seed alone
 //	child_test.go    the child: person_test.go follows the plan, journal_test.go outlives deaths

@@ -1,6 +1,6 @@
 // Package sim is the simulation (spec 12.4): whole sessions in one process under testing/synctest,
 // with a hostile model, a person, tools that fail in every way, abrupt ends of the engine and jumps
-// of the clock, all of it from one seed. docs/design.md, "Simulation", says what is real and what
+// of the clock, all of it from one seed. docs/design.md, "Tests", says what is real and what
 // is asserted. The same seed gives the same transcript; a plan that fails is made as small as it
 // can be.
 //
