@@ -29,11 +29,6 @@ type View struct {
 	French bool
 }
 
-// Turns renders a message in the native dialect: see View.Turns.
-func Turns(m *regie.Message, calls []regie.Call, names Names) []provider.Turn {
-	return View{Names: names}.Turns(m, calls)
-}
-
 // Turns renders a message. calls are those that the message owns, settled, or, for a system
 // message, those whose results it brings. A message that no model reads gives no turns. A batch
 // that one turn of the dialect cannot hold becomes several turns with their results between them:

@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 		case m.System != nil:
 			own = calls[:len(m.System.CallIDs)]
 		}
-		all = append(all, prompt.Turns(&m, own, wire)...)
+		all = append(all, prompt.View{Names: wire}.Turns(&m, own)...)
 	}
 	got, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {

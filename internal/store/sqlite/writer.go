@@ -24,8 +24,8 @@ type head struct {
 }
 
 // writer owns the one writing connection. run is its goroutine; every other method is called on it,
-// except do and close. It speaks to the driver directly: with some twenty statements in an exchange,
-// the conversions and locks of database/sql are a fifth of its processor time.
+// except do and close. It speaks to the driver directly: an exchange has some twenty statements,
+// whose conversions and locks in database/sql take processor time.
 type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
