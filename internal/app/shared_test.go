@@ -73,9 +73,9 @@ func (l logged) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestAwayAtTheCheck takes the database away at the moment of the check for damage: that is none,
-// and the engine goes on when it is back.
-func TestAwayAtTheCheck(t *testing.T) {
+// TestAwayAtTheStart takes the database away at the moment when an engine takes up what another one
+// left: the engine goes on when it is back.
+func TestAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
 	var first atomic.Bool
@@ -101,7 +101,7 @@ func TestAwayAtTheCheck(t *testing.T) {
 	})
 	fatal(t, err)
 	defer conn.Close()
-	for !strings.Contains(<-log, "check") { // that it was made
+	for !strings.Contains(<-log, "renew this engine's lease") { // that it was missed
 	}
 	proxy.Up()
 	expect(t, b.comes(conn, run), regie.EndAnswered)
