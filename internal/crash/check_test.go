@@ -11,7 +11,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"testing"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/invariant"
@@ -92,9 +94,9 @@ func (h *harness) checkIn(s *sqlite.Store, session regie.ID, p plan, acked int64
 				h.fail(p, "undo %s left files that nobody else has touched: %+v", u.ID, u.Files)
 			}
 		}
-		if p.undos == 0 { // else the log says what the files hold
-			h.checkFiles(p, &views[i])
-		}
+	}
+	if p.undos == 0 { // else the log says what the files hold
+		h.checkFiles(p, views)
 	}
 	h.checkPrompts(p, views)
 	if report, err := s.Verify(ctx, session); err == nil {
@@ -184,55 +186,123 @@ func (h *harness) checkOwn(p plan, view *store.RoundView) {
 	}
 }
 
-// checkFiles compares the files with the calls that wrote them.
-func (h *harness) checkFiles(p plan, view *store.RoundView) {
-	for _, exchange := range view.Exchanges {
-		for i := range exchange.Calls {
-			call := &exchange.Calls[i]
-			switch call.Tool {
-			case "files.edit_file", "files.delete_file":
-				h.checkChanged(p, call)
-				continue
-			case "files.write_file":
-			default:
-				continue
+// written is one change of a file, as all the calls of a session say it that mean the same one: a
+// model repeats a call, and the loop guard refuses the second one beside the effect of the first.
+type written struct {
+	tool, path, content string
+	state               regie.CallState // of the call that came furthest
+}
+
+// joinEqual returns each change of a session once.
+func joinEqual(views []store.RoundView) (all []written, err error) {
+	at := map[written]int{}
+	for _, view := range views {
+		for _, exchange := range view.Exchanges {
+			for _, call := range exchange.Calls {
+				if !slices.Contains([]string{"files.write_file", "files.edit_file", "files.delete_file"}, call.Tool) {
+					continue
+				}
+				arguments := []byte(call.Arguments)
+				if len(call.Executed) > 0 {
+					arguments = call.Executed
+				}
+				var args struct {
+					Path, Content string
+					Edits         []struct{ New string }
+				}
+				if err := json.Unmarshal(arguments, &args); err != nil {
+					return nil, fmt.Errorf("the arguments %s cannot be read: %w", arguments, err)
+				}
+				change := written{tool: call.Tool, path: args.Path, content: args.Content}
+				if len(args.Edits) > 0 {
+					change.content = args.Edits[0].New
+				}
+				i, known := at[change]
+				if !known {
+					i, at[change] = len(all), len(all)
+					all = append(all, change)
+				}
+				if all[i].state != regie.CallSucceeded && (!known || call.State == regie.CallSucceeded || call.State == regie.CallUnknown) {
+					all[i].state = call.State
+				}
 			}
-			arguments := []byte(call.Arguments)
-			if len(call.Executed) > 0 {
-				arguments = call.Executed
+		}
+	}
+	return all, nil
+}
+
+// holds reports whether a file may hold a change so many times.
+func (w *written) holds(count int) bool {
+	switch w.state {
+	case regie.CallSucceeded:
+		return count == 1
+	case regie.CallUnknown:
+		return count <= 1
+	default:
+		return count == 0
+	}
+}
+
+// checkFiles compares the files with the calls of a session that changed them.
+func (h *harness) checkFiles(p plan, views []store.RoundView) {
+	changes, err := joinEqual(views)
+	if err != nil {
+		h.fail(p, "%v", err)
+	}
+	for i := range changes {
+		change := &changes[i]
+		file, err := os.ReadFile(filepath.Join(h.work(p.seed), change.path)) // a missing one holds nothing
+		if change.tool == "files.write_file" {
+			if count := strings.Count("\n"+string(file), "\n"+change.content); !change.holds(count) {
+				h.fail(p, "the write of %q is %s and stands %d times in the file (invariant 1)", change.content, change.state, count)
 			}
-			var args struct{ Path, Content string }
-			if err := json.Unmarshal(arguments, &args); err != nil {
-				h.fail(p, "the arguments %s cannot be read: %v", arguments, err)
-				continue
-			}
-			file, _ := os.ReadFile(filepath.Join(h.work(p.seed), args.Path)) // a missing one holds nothing
-			count := strings.Count("\n"+string(file), "\n"+args.Content)
-			if call.State == regie.CallSucceeded && count != 1 || call.State != regie.CallUnknown && call.State != regie.CallSucceeded && count != 0 || count > 1 {
-				h.fail(p, "the write of %q is %s and stands %d times in the file (invariant 1)", args.Content, call.State, count)
-			}
+			continue
+		}
+		// either the file is as it was, or all is done
+		after := os.IsNotExist(err)
+		if change.tool == "files.edit_file" {
+			after = err == nil && string(file) == change.content
+		}
+		count := 0
+		if after {
+			count = 1
+		}
+		if before := err == nil && string(file) == untouched; before == after || !change.holds(count) {
+			h.fail(p, "%s of %s is %s, and the file holds %q, %v (invariant 1)", change.tool, change.path, change.state, file, err)
 		}
 	}
 }
 
-// checkChanged compares a file that was to be edited or deleted with the call: either it is as it
-// was, or all is done, and once.
-func (h *harness) checkChanged(p plan, call *regie.Call) {
-	var args struct {
-		Path  string
-		Edits []struct{ New string }
+// TestJoinEqual: a refused repetition is judged by what it repeats, and a second effect still fails.
+func TestJoinEqual(t *testing.T) {
+	write := func(state regie.CallState, content string) store.RoundView {
+		return store.RoundView{Exchanges: []store.ExchangeView{{Calls: []regie.Call{{Tool: "files.write_file", State: state, Arguments: fmt.Sprintf(`{"path":"a.md","content":%q}`, content)}}}}}
 	}
-	if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
-		h.fail(p, "the arguments %s cannot be read: %v", call.Arguments, err)
-		return
-	}
-	file, err := os.ReadFile(filepath.Join(h.work(p.seed), args.Path))
-	before := err == nil && string(file) == untouched
-	after := os.IsNotExist(err)
-	if len(args.Edits) > 0 {
-		after = err == nil && string(file) == args.Edits[0].New
-	}
-	if call.State == regie.CallSucceeded && !after || call.State != regie.CallSucceeded && call.State != regie.CallUnknown && !before || !before && !after {
-		h.fail(p, "%s of %s is %s, and the file holds %q, %v (invariant 1)", call.Tool, args.Path, call.State, file, err)
+	for _, c := range []struct {
+		states []regie.CallState
+		counts []bool // whether the file may hold it 0, 1, 2 times
+	}{
+		{[]regie.CallState{regie.CallSucceeded}, []bool{false, true, false}},
+		{[]regie.CallState{regie.CallNotRun}, []bool{true, false, false}},
+		{[]regie.CallState{regie.CallUnknown}, []bool{true, true, false}},
+		{[]regie.CallState{regie.CallSucceeded, regie.CallNotRun}, []bool{false, true, false}},
+		{[]regie.CallState{regie.CallNotRun, regie.CallSucceeded}, []bool{false, true, false}},
+		{[]regie.CallState{regie.CallUnknown, regie.CallNotRun}, []bool{true, true, false}},
+		{[]regie.CallState{regie.CallUnknown, regie.CallSucceeded}, []bool{false, true, false}},
+		{[]regie.CallState{regie.CallFailed, regie.CallNotRun}, []bool{true, false, false}},
+	} {
+		views := []store.RoundView{write(regie.CallNotRun, "other")}
+		for _, state := range c.states {
+			views = append(views, write(state, "same"))
+		}
+		changes, err := joinEqual(views)
+		if err != nil || len(changes) != 2 {
+			t.Fatalf("%v: %+v, %v", c.states, changes, err)
+		}
+		for count, want := range c.counts {
+			if got := changes[1].holds(count); got != want {
+				t.Errorf("%v and %d times in the file: %t", c.states, count, got)
+			}
+		}
 	}
 }

@@ -33,7 +33,7 @@ func (v View) Digest(pieces []Piece, w Window, c *regie.Compaction, room Room, w
 			_, earlier, _ = strings.Cut(earlier, "\n")
 			earlier = strings.TrimPrefix(earlier, words.before+"\n")
 		}
-		before = words.before + "\n" + shorten(earlier, left/2) + "\n"
+		before = words.before + "\n" + words.shortenEarlier(earlier, left/2) + "\n"
 		left -= len(before)
 	}
 	var lines []string
@@ -84,6 +84,31 @@ func (v View) digestWords() *digestWords {
 		return &digestFrench
 	}
 	return &digestEnglish
+}
+
+// shortenEarlier bounds what an earlier summary says. Of a list the oldest lines go; what a model
+// said before them keeps its opening.
+func (w *digestWords) shortenEarlier(earlier string, most int) string {
+	if len(earlier) <= most {
+		return earlier
+	}
+	lines := strings.Split(earlier, "\n")
+	first := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, w.asked) || strings.HasPrefix(line, w.said)
+	})
+	if first < 0 {
+		return shorten(earlier, most)
+	}
+	kept := ""
+	if first > 0 {
+		kept = shorten(strings.Join(lines[:first], "\n"), most/2) + "\n"
+	}
+	left, from := most-len(kept), len(lines)
+	for from > first && len(lines[from-1]) < left {
+		from--
+		left -= len(lines[from]) + 1
+	}
+	return kept + strings.Join(lines[from:], "\n")
 }
 
 // lines are what a digest says of one message, the last line first.

@@ -411,6 +411,18 @@ func TestDigest(t *testing.T) {
 		strings.Count(text, "\n- ") != strings.Count(first, "\n- ")+1 {
 		t.Errorf("%s", text)
 	}
+	// Of an earlier list that is too long its oldest lines go, and what a model said before them keeps
+	// its opening.
+	long := "It is 4711."
+	for i := range 400 {
+		long += fmt.Sprintf("\n- asked: Question %d", i)
+	}
+	earlier.Message.System.Summary = long
+	text := v.Digest([]prompt.Piece{earlier, thread[1194]}, prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, "then")
+	if !strings.Contains(text, "Before that:\nIt is 4711.\n- asked: Question ") || !strings.Contains(text, "- asked: Question 399\n- asked: Request 1194") ||
+		strings.Contains(text, "Question 100\n") || len(text) > 8000 {
+		t.Errorf("%s", text)
+	}
 	// A request that stands behind an earlier summary, and still does behind this one.
 	carried := thread[1194]
 	carried.Place = -1
