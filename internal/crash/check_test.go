@@ -273,7 +273,7 @@ func (h *harness) checkFiles(p plan, views []store.RoundView) {
 	}
 }
 
-// TestJoinEqual: a refused repetition is judged by what it repeats, and a second effect still fails.
+// TestJoinEqual: a refused repetition is judged by what it repeats; a second effect still fails.
 func TestJoinEqual(t *testing.T) {
 	write := func(state regie.CallState, content string) store.RoundView {
 		return store.RoundView{Exchanges: []store.ExchangeView{{Calls: []regie.Call{{Tool: "files.write_file", State: state, Arguments: fmt.Sprintf(`{"path":"a.md","content":%q}`, content)}}}}}

@@ -411,8 +411,8 @@ func TestDigest(t *testing.T) {
 		strings.Count(text, "\n- ") != strings.Count(first, "\n- ")+1 {
 		t.Errorf("%s", text)
 	}
-	// Of an earlier list that is too long its oldest lines go, and what a model said before them keeps
-	// its opening.
+	// Of an earlier list that is too long the oldest lines go; what a model said keeps its
+	// opening.
 	long := "It is 4711."
 	for i := range 400 {
 		long += fmt.Sprintf("\n- asked: Question %d", i)
