@@ -16,7 +16,7 @@ import (
 func newAgentsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "agents", Args: arguments(0, 0), Short: env.T("The agents, and the models that they answer with"),
+		Use: "agents", Args: checkArgCount(0, 0), Short: env.T("The agents, and the models that they answer with"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env.detectModel(cmd.Context())
 			agents, err := readStoreOr(cmd.Context(), env, control.Agents(env.config),
@@ -27,7 +27,7 @@ func newAgentsCommand(env *environment) *cobra.Command {
 					if a.Provider != "" {
 						model = env.T("%s, model %s", a.Provider, cmp.Or(a.Model, "-"))
 					}
-					p.line("%-16s %s", plain.Line(a.Name), plain.Line(model))
+					p.printLine("%-16s %s", plain.Line(a.Name), plain.Line(model))
 				}
 			})
 		},

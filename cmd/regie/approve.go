@@ -31,7 +31,7 @@ func newApproveCommand(env *environment) *cobra.Command {
 	var d decision
 	var session, always bool
 	cmd := &cobra.Command{
-		Use: "approve ID [CALL…]", Args: arguments(1, -1),
+		Use: "approve ID [CALL…]", Args: checkArgCount(1, -1),
 		Short: env.T("Allow what an agent asks for, and go on with its run"),
 		Long:  env.T("Allow calls of an approval, by their numbers; without numbers, all that nobody has decided.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,7 +67,7 @@ func newApproveCommand(env *environment) *cobra.Command {
 func newDenyCommand(env *environment) *cobra.Command {
 	d := decision{answer: regie.AnswerDeny}
 	cmd := &cobra.Command{
-		Use: "deny ID [CALL…]", Args: arguments(1, -1), Short: env.T("Refuse what an agent asks for"),
+		Use: "deny ID [CALL…]", Args: checkArgCount(1, -1), Short: env.T("Refuse what an agent asks for"),
 		Long: env.T("Refuse calls of an approval, by their numbers; without numbers, all that nobody has decided. With a reason the agent goes on and is told it; where everything is refused without one, the run ends."),
 		RunE: func(cmd *cobra.Command, args []string) error { return decideCalls(cmd.Context(), env, d, args) },
 	}
@@ -96,7 +96,7 @@ func decideCalls(ctx context.Context, env *environment, d decision, args []strin
 		if request.Decisions, err = chooseCalls(a, args[1:]); err != nil {
 			return out, err
 		}
-		if err := d.fill(ctx, a, request.Decisions); err != nil {
+		if err := d.fillDecisions(ctx, a, request.Decisions); err != nil {
 			return out, err
 		}
 		if d.edit && len(request.Decisions[0].Arguments) > 0 { // else it was decided before, and Decide says so
@@ -125,13 +125,13 @@ func confirmEdit(ctx context.Context, env *environment, conn *app.Conn, a *regie
 	if err != nil || len(found.Reviews) != 1 {
 		return err
 	}
-	page := env.page(env.stderr)
+	page := env.newPage(env.stderr)
 	page.Edited(callIndex(a, found.Reviews[0].CallID)+1, &found.Reviews[0])
 	request.Shown = chat.ShownEdit(&found.Reviews[0])
-	if err := page.Err(); err != nil || !attended(env.stdin, env.stderr) {
+	if err := page.Err(); err != nil || !isAttended(env.stdin, env.stderr) {
 		return err
 	}
-	return env.confirm(env.T("Allow this? [y/N] "), env.T("not allowed; nothing is decided"))
+	return env.askConfirmation(env.T("Allow this? [y/N] "), env.T("not allowed; nothing is decided"))
 }
 
 // callIndex returns the index of a call in an approval, or -1.
@@ -162,8 +162,8 @@ func chooseCalls(a *regie.Approval, names []string) (out []regie.Decision, _ err
 	return out, nil
 }
 
-// fill completes the decisions as the flags say.
-func (d *decision) fill(ctx context.Context, a *regie.Approval, decisions []regie.Decision) error {
+// fillDecisions completes the decisions as the flags say.
+func (d *decision) fillDecisions(ctx context.Context, a *regie.Approval, decisions []regie.Decision) error {
 	if (d.edit || d.arguments != "") && len(decisions) != 1 {
 		return regie.Errorf(codeUsage, "--edit and --arguments are for one call: name its number")
 	}
@@ -208,7 +208,7 @@ func (d *decision) fill(ctx context.Context, a *regie.Approval, decisions []regi
 func answerWaiting(ctx context.Context, env *environment, noContinue bool, name string,
 	say func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error),
 ) error {
-	root, err := env.scope(ctx, false)
+	root, err := env.commandRoot(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -272,8 +272,8 @@ func continueRun(ctx context.Context, env *environment, noContinue bool, conn *a
 		environment: env, control: conn, round: out.RoundID, session: out.SessionID,
 		after: after, signals: signals.first, network: waitsForNetwork(&now),
 	}
-	w.show(env.T("going on with run %s", out.RoundID))
-	err = w.watch(ctx)
-	env.drain(ctx, conn, signals.first, signals.ending.Load())
+	w.showLines(env.T("going on with run %s", out.RoundID))
+	err = w.watchRound(ctx)
+	env.drainCalls(ctx, conn, signals.first, signals.ending.Load())
 	return err
 }

@@ -24,7 +24,7 @@ func TestAttend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				said := 0
-				end := attend(t.Context(), func(context.Context) (dispatch.Presence, error) {
+				end := keepPresence(t.Context(), func(context.Context) (dispatch.Presence, error) {
 					said++
 					return dispatch.Presence{}, c.err
 				})

@@ -31,7 +31,7 @@ func newChatCommand(env *environment) *cobra.Command {
 	var f chatFlags
 	var last bool
 	cmd := &cobra.Command{
-		Use: "chat", Args: arguments(0, 0), Short: env.T("Talk with an agent in this directory"),
+		Use: "chat", Args: checkArgCount(0, 0), Short: env.T("Talk with an agent in this directory"),
 		Long: env.T("Talk with an agent in this directory. What needs your approval is asked here, with a diff; /help lists what you can type.\n\nWhere standard input is no terminal, each line of it is a message, the answers go to standard output, and what waits for an approval ends the chat with exit code 4."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last {
@@ -63,7 +63,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	if err := requireModelOrSetup(ctx, env); err != nil {
 		return err
 	}
-	terminal := attended(env.stdin, env.stderr)
+	terminal := isAttended(env.stdin, env.stderr)
 	request, err := newRequest(ctx, env, "", f.here, f.agent, approval.Policy{
 		Allow: f.allow, OnApproval: approval.Park, Questions: terminal,
 	})
@@ -100,7 +100,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	}
 	leave := func() {}
 	if terminal {
-		leave = attend(ctx, conn.Presence.Beat)
+		leave = keepPresence(ctx, conn.Presence.Beat)
 	}
 	var result chat.Result
 	common := chat.Config{
@@ -126,7 +126,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	case !terminal:
 		code, err = chatExitCode(ctx, env, conn, &result)
 	}
-	env.drain(ctx, conn, signals, result.Signalled)
+	env.drainCalls(ctx, conn, signals, result.Signalled)
 	if err = errors.Join(err, conn.Close()); err == nil && code != exitDone {
 		return exit{code}
 	}
@@ -166,7 +166,7 @@ func chatExitCode(ctx context.Context, env *environment, conn *app.Conn, result 
 		if err != nil {
 			return exitError, err
 		}
-		code, why := verdict(env.text, view, false)
+		code, why := exitVerdict(env.text, view, false)
 		if why != "" {
 			fmt.Fprintln(env.stderr, why)
 		}
@@ -181,9 +181,10 @@ func chatExitCode(ctx context.Context, env *environment, conn *app.Conn, result 
 // presence.
 const beats = 15 * time.Second
 
-// attend says that a person is there, until the function that it returns is called, which waits for
-// the end of it (spec 5.4): the streams of an API token do not say it, a program may follow them.
-func attend(ctx context.Context, beat func(context.Context) (dispatch.Presence, error)) (end func()) {
+// keepPresence says that a person is there, until the function that it returns is called, which
+// waits for the end of it (spec 5.4): the streams of an API token do not say it, a program may
+// follow them.
+func keepPresence(ctx context.Context, beat func(context.Context) (dispatch.Presence, error)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

@@ -23,7 +23,7 @@ func newConfigCommand(env *environment) *cobra.Command {
 	}
 	var origin, asJSON bool
 	show := &cobra.Command{
-		Use: "show", Args: arguments(0, 0), Short: env.T("The settings that hold here"),
+		Use: "show", Args: checkArgCount(0, 0), Short: env.T("The settings that hold here"),
 		Long: env.T("Show each setting that holds here, --origin where it is from: default, setup (what regie setup stored), system, user, or the file that --config names, project, environment, flag. Keys, tokens and passwords are never shown."),
 		RunE: func(*cobra.Command, []string) error { return showConfig(env, origin, asJSON) },
 	}
@@ -37,7 +37,7 @@ func newConfigCommand(env *environment) *cobra.Command {
 		RunE:              func(_ *cobra.Command, args []string) error { return validateConfig(env, args) },
 	}
 	schema := &cobra.Command{
-		Use: "schema", Args: arguments(0, 0), Short: env.T("The JSON Schema of regie.yaml, for editors"),
+		Use: "schema", Args: checkArgCount(0, 0), Short: env.T("The JSON Schema of regie.yaml, for editors"),
 		PersistentPreRunE: skipConfig,
 		RunE:              func(*cobra.Command, []string) error { return writeJSON(env.stdout, config.Schema()) },
 	}
@@ -60,7 +60,7 @@ func showConfig(env *environment, origin, asJSON bool) error {
 			} else if v.Use != "" && v.Use != config.UseNarrows {
 				continue
 			}
-			p.line("%s", plain.Line(line))
+			p.printLine("%s", plain.Line(line))
 		}
 	})
 }
@@ -111,7 +111,7 @@ func describeOrigin(env *environment, v *config.Value) string {
 // validateConfig checks the named files of settings, or those that count here and what they say
 // together.
 func validateConfig(env *environment, files []string) error {
-	p := env.printer()
+	p := env.newPrinter()
 	var together error
 	if len(files) == 0 {
 		settings, err := config.Load(os.Getenv, env.flags)
@@ -124,9 +124,9 @@ func validateConfig(env *environment, files []string) error {
 	for _, file := range files {
 		if err := config.CheckFile(file); err != nil {
 			broken = true
-			p.line("✗ %s", plain.Line(env.text.Error(err)))
+			p.printLine("✗ %s", plain.Line(env.text.Error(err)))
 		} else {
-			p.line("✓ %s", plain.Line(file))
+			p.printLine("✓ %s", plain.Line(file))
 		}
 	}
 	if together != nil && !broken {

@@ -32,20 +32,20 @@ const demoTimeout = time.Minute
 // newDemoCommand shows the whole job on a scratch copy.
 func newDemoCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
+		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
 		Long:  env.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			d := &demonstration{environment: env, person: attended(env.stdin, env.stderr) && isTerminal(env.stdout)}
+			d := &demonstration{environment: env, person: isAttended(env.stdin, env.stderr) && isTerminal(env.stdout)}
 			if !d.person {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, demoTimeout,
 					regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
 				defer cancel()
 			}
-			err := d.run(ctx)
+			err := d.runSteps(ctx)
 			if cause := context.Cause(ctx); regie.CodeOf(cause) == regie.CodeTimeout {
 				return cause
 			}
@@ -65,21 +65,21 @@ type demonstration struct {
 	round  regie.ID
 }
 
-func (d *demonstration) workspace(name ...string) string {
+func (d *demonstration) workspacePath(name ...string) string {
 	return filepath.Join(append([]string{d.dir, "workspace"}, name...)...)
 }
 
-func (d *demonstration) say(line string) { fmt.Fprintln(d.stdout, line) }
+func (d *demonstration) printLine(line string) { fmt.Fprintln(d.stdout, line) }
 
-// run runs the steps in a directory of their own, and removes it afterwards.
-func (d *demonstration) run(ctx context.Context) (err error) {
+// runSteps runs the steps in a directory of their own, and removes it afterwards.
+func (d *demonstration) runSteps(ctx context.Context) (err error) {
 	if d.dir, err = os.MkdirTemp("", "regie-demo-"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	files, err := fs.Sub(demoFiles, "demofiles")
 	if err == nil {
-		err = os.CopyFS(d.workspace(), files)
+		err = os.CopyFS(d.workspacePath(), files)
 	}
 	if err != nil {
 		return err
@@ -96,9 +96,9 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		{d.T("Everything stands in a log that is chained under a key: whoever changes a row of it is found out."), d.verifyLogs},
 	} {
 		if i > 0 {
-			d.say("")
+			d.printLine("")
 		}
-		d.say("# " + step.title)
+		d.printLine("# " + step.title)
 		err := step.run(ctx)
 		if err == nil {
 			err = context.Cause(ctx)
@@ -110,14 +110,14 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// child returns this program in the scratch copy, without the person's settings and data.
-func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, error) {
+// startChild returns this program in the scratch copy, without the person's settings and data.
+func (d *demonstration) startChild(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	child := exec.CommandContext(ctx, self, args...)
-	child.Dir = d.workspace()
+	child.Dir = d.workspacePath()
 	child.Env = []string{
 		"HOME=" + d.dir, "REGIE_DATA_DIR=" + filepath.Join(d.dir, "data"),
 		"REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9",
@@ -130,14 +130,14 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 	return child, nil
 }
 
-// command shows a command and its output, and returns its exit code. A command that asks reads the
-// person's answers itself.
-func (d *demonstration) command(ctx context.Context, asks bool, args ...string) (int, error) {
-	child, err := d.child(ctx, args...)
+// runCommand shows a command and its output, and returns its exit code. A command that asks reads
+// the person's answers itself.
+func (d *demonstration) runCommand(ctx context.Context, asks bool, args ...string) (int, error) {
+	child, err := d.startChild(ctx, args...)
 	if err != nil {
 		return 0, err
 	}
-	d.say(commandLine(args))
+	d.printLine(commandLine(args))
 	if asks && d.person {
 		child.Stdin, child.Stdout, child.Stderr = d.stdin, d.stdout, d.stderr
 		child.Cancel = func() error { return nil } // the person's Ctrl-C reaches it
@@ -164,34 +164,34 @@ const killAfter = 3
 
 // showFiles shows the files.
 func (d *demonstration) showFiles(context.Context) error {
-	notes, err := os.ReadDir(d.workspace("notes"))
+	notes, err := os.ReadDir(d.workspacePath("notes"))
 	names := make([]string, len(notes))
 	for i, note := range notes {
 		names[i] = note.Name()
 	}
-	d.say("$ ls notes\n" + strings.Join(names, "  "))
+	d.printLine("$ ls notes\n" + strings.Join(names, "  "))
 	return err
 }
 
 // proposeWrite has an agent search and write. The write asks; without a person the run waits, and
 // other commands approve it.
 func (d *demonstration) proposeWrite(ctx context.Context) error {
-	code, err := d.command(ctx, true, "run", "--provider", "demo",
+	code, err := d.runCommand(ctx, true, "run", "--provider", "demo",
 		d.T("search for March in notes/ and write the result to march.md"))
 	if err == nil && code == exitParked && !d.person {
-		if code, err = d.command(ctx, false, "approvals", "show", "last"); err == nil && code == exitDone {
-			code, err = d.command(ctx, false, "approve", "last")
+		if code, err = d.runCommand(ctx, false, "approvals", "show", "last"); err == nil && code == exitDone {
+			code, err = d.runCommand(ctx, false, "approve", "last")
 		}
 	}
 	if err != nil {
 		return err
 	}
-	_, err = os.Stat(d.workspace("march.md"))
+	_, err = os.Stat(d.workspacePath("march.md"))
 	switch {
 	case code == exitDone && err == nil:
-		d.say(d.T("Approved once, written once."))
+		d.printLine(d.T("Approved once, written once."))
 	case d.person && errors.Is(err, fs.ErrNotExist):
-		d.say(d.T("You did not allow it, so nothing was written."))
+		d.printLine(d.T("You did not allow it, so nothing was written."))
 	default:
 		return regie.Errorf(regie.CodeInternal, "the approved write ended with the exit code %d", code)
 	}
@@ -201,16 +201,16 @@ func (d *demonstration) proposeWrite(ctx context.Context) error {
 // killRun runs the main job in another process, kills it in the middle of its batch of writes, and
 // shows what it left in the store.
 func (d *demonstration) killRun(ctx context.Context) error {
-	if err := os.CopyFS(filepath.Join(d.dir, "before"), os.DirFS(d.workspace())); err != nil {
+	if err := os.CopyFS(filepath.Join(d.dir, "before"), os.DirFS(d.workspacePath())); err != nil {
 		return err
 	}
 	job := d.T("Summarise every text of notes/ into summaries/")
 	args := []string{"run", "--provider", "demo", "--allow", "files.write_file", job}
-	child, err := d.child(ctx, args...)
+	child, err := d.startChild(ctx, args...)
 	if err != nil {
 		return err
 	}
-	d.say(commandLine(args))
+	d.printLine(commandLine(args))
 	progress, err := child.StderrPipe()
 	if err == nil {
 		err = child.Start()
@@ -221,7 +221,7 @@ func (d *demonstration) killRun(ctx context.Context) error {
 	written := 0
 	for lines := bufio.NewScanner(progress); written < killAfter && lines.Scan(); {
 		line := lines.Text()
-		d.say(line)
+		d.printLine(line)
 		for word := range strings.FieldsSeq(line) {
 			if id, err := regie.ParseID(word); err == nil && d.round.IsZero() {
 				d.round = id
@@ -237,13 +237,13 @@ func (d *demonstration) killRun(ctx context.Context) error {
 	if err := child.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	d.say(d.T("kill -9 %s, in the middle of its batch of writes", strconv.Itoa(child.Process.Pid)))
+	d.printLine(d.T("kill -9 %s, in the middle of its batch of writes", strconv.Itoa(child.Process.Pid)))
 	_ = child.Wait() // it was killed
-	return d.inspect(ctx)
+	return d.inspectStore(ctx)
 }
 
-// inspect shows what the killed process left in the store.
-func (d *demonstration) inspect(ctx context.Context) error {
+// inspectStore shows what the killed process left in the store.
+func (d *demonstration) inspectStore(ctx context.Context) error {
 	settings := *d.environment
 	settings.config.DataDir = filepath.Join(d.dir, "data")
 	view, err := readStore(ctx, &settings, func(conn *app.Conn) (store.RoundView, error) {
@@ -257,7 +257,7 @@ func (d *demonstration) inspect(ctx context.Context) error {
 	for i := range calls {
 		states[calls[i].State]++
 	}
-	d.say(d.T("The store says: the run is %s; of its %d writes %d are done, %d was started, %d have not begun.",
+	d.printLine(d.T("The store says: the run is %s; of its %d writes %d are done, %d was started, %d have not begun.",
 		string(view.Round.State), len(calls), states[regie.CallSucceeded],
 		states[regie.CallStarted], states[regie.CallProposed]))
 	return nil
@@ -265,7 +265,7 @@ func (d *demonstration) inspect(ctx context.Context) error {
 
 // resumeRun resumes the killed run, and counts the files on the disk.
 func (d *demonstration) resumeRun(ctx context.Context) error {
-	if code, err := d.command(ctx, false, "run", "--resume", d.round.String()); err != nil || code != exitDone {
+	if code, err := d.runCommand(ctx, false, "run", "--resume", d.round.String()); err != nil || code != exitDone {
 		return errors.Join(err, regie.Errorf(regie.CodeInternal,
 			"the run that was resumed ended with the exit code %d", code))
 	}
@@ -274,22 +274,22 @@ func (d *demonstration) resumeRun(ctx context.Context) error {
 
 // countWrites checks on the disk that each write happened once.
 func (d *demonstration) countWrites() error {
-	notes, err := os.ReadDir(d.workspace("notes"))
+	notes, err := os.ReadDir(d.workspacePath("notes"))
 	if err != nil {
 		return err
 	}
-	index, err := os.ReadFile(d.workspace("summaries", "index.md"))
+	index, err := os.ReadFile(d.workspacePath("summaries", "index.md"))
 	if err != nil {
 		return err
 	}
-	d.say("$ cat summaries/index.md\n" + strings.TrimRight(string(index), "\n"))
+	d.printLine("$ cat summaries/index.md\n" + strings.TrimRight(string(index), "\n"))
 	for _, note := range notes {
 		lines := strings.Count(string(index), "(notes/"+note.Name()+")\n")
-		if _, err := os.Stat(d.workspace("summaries", note.Name())); err != nil || lines != 1 {
+		if _, err := os.Stat(d.workspacePath("summaries", note.Name())); err != nil || lines != 1 {
 			return regie.Errorf(regie.CodeInternal, "%s stands %d times in the index", note.Name(), lines)
 		}
 	}
-	d.say(d.T("Each of the %d notes has one summary and one line: every write happened once.", len(notes)))
+	d.printLine(d.T("Each of the %d notes has one summary and one line: every write happened once.", len(notes)))
 	return nil
 }
 
@@ -299,12 +299,12 @@ func (d *demonstration) undoRun(ctx context.Context) error {
 	if !d.person {
 		args = append(args, "--yes")
 	}
-	code, err := d.command(ctx, true, args...)
+	code, err := d.runCommand(ctx, true, args...)
 	switch {
 	case err != nil:
 		return err
 	case code != exitDone && d.person:
-		d.say(d.T("You left it as it is; regie undo would still do it later."))
+		d.printLine(d.T("You left it as it is; regie undo would still do it later."))
 		return nil
 	case code != exitDone:
 		return regie.Errorf(regie.CodeInternal, "the undo ended with the exit code %d", code)
@@ -313,14 +313,14 @@ func (d *demonstration) undoRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := readTree(d.workspace())
+	now, err := readTree(d.workspacePath())
 	if err != nil {
 		return err
 	}
 	if before != now {
 		return regie.Errorf(regie.CodeInternal, "the files are not what they were")
 	}
-	d.say(d.T("Every file is byte for byte what it was before that run."))
+	d.printLine(d.T("Every file is byte for byte what it was before that run."))
 	return nil
 }
 
@@ -341,10 +341,10 @@ func readTree(dir string) (string, error) {
 
 // verifyLogs verifies the log of all that was done.
 func (d *demonstration) verifyLogs(ctx context.Context) error {
-	if code, err := d.command(ctx, false, "verify"); err != nil || code != exitDone {
+	if code, err := d.runCommand(ctx, false, "verify"); err != nil || code != exitDone {
 		return errors.Join(err, regie.Errorf(regie.CodeChainBroken,
 			"the logs of the demo do not verify (exit code %d)", code))
 	}
-	d.say("\n" + d.T("That was real: files, approval, kill, undo, log. Only the model was none. With a model: regie setup"))
+	d.printLine("\n" + d.T("That was real: files, approval, kill, undo, log. Only the model was none. With a model: regie setup"))
 	return nil
 }

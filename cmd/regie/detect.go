@@ -20,13 +20,13 @@ func (env *environment) detectModel(ctx context.Context) {
 		env.detected = &found
 	}
 	if chose {
-		env.tell(env.T("using %s with the model %s (%s); regie setup or --provider and --model choose another",
-			env.config.Provider, env.config.Model, env.origin(env.config.Origin["provider"])))
+		env.printWrapped(env.T("using %s with the model %s (%s); regie setup or --provider and --model choose another",
+			env.config.Provider, env.config.Model, env.describeOrigin(env.config.Origin["provider"])))
 	}
 }
 
-// origin says where a setting is from.
-func (env *environment) origin(from string) string {
+// describeOrigin says where a setting is from.
+func (env *environment) describeOrigin(from string) string {
 	switch from {
 	case "default":
 		return env.T("default")
@@ -57,30 +57,30 @@ func (env *environment) showModelChoices() {
 	if f == nil {
 		return
 	}
-	env.tell("")
+	env.printWrapped("")
 	showDetected(env, f)
-	env.tell("")
+	env.printWrapped("")
 	if names := f.Keys; len(names) > 0 {
 		if f.Running {
 			names = append(names, config.ProviderOllama)
 		}
-		env.tell(env.T("Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.",
+		env.printWrapped(env.T("Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.",
 			strings.Join(names, ", ")))
 		return
 	}
-	env.tell(env.T("Three ways to go on:"))
-	env.tell("  1. " + "regie setup")
-	env.tell("     " + env.T("paste a key, or name a model server; it is tried out and stored for you alone"))
-	env.tell("  2. ollama serve, ollama pull qwen3")
-	env.tell("     " + env.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
-	env.tell("  3. " + `regie run --provider demo "…"`)
-	env.tell("     " + env.T("no model and no key: a few rules that drive the real tools"))
+	env.printWrapped(env.T("Three ways to go on:"))
+	env.printWrapped("  1. " + "regie setup")
+	env.printWrapped("     " + env.T("paste a key, or name a model server; it is tried out and stored for you alone"))
+	env.printWrapped("  2. ollama serve, ollama pull qwen3")
+	env.printWrapped("     " + env.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
+	env.printWrapped("  3. " + `regie run --provider demo "…"`)
+	env.printWrapped("     " + env.T("no model and no key: a few rules that drive the real tools"))
 }
 
 // showDetected shows where a model was looked for.
 func showDetected(env *environment, f *app.Found) {
-	line := func(what, state string) { env.tell("  " + env.pair(what, state)) }
-	env.tell(env.T("Looked for a model:"))
+	line := func(what, state string) { env.printWrapped("  " + env.joinPair(what, state)) }
+	env.printWrapped(env.T("Looked for a model:"))
 	for _, variable := range config.KeyVariables() {
 		state := env.T("not set")
 		if os.Getenv(variable) != "" {

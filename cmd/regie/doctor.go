@@ -16,7 +16,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 	var failed error
 	cmd := &cobra.Command{
 		Use: "doctor", Annotations: map[string]string{localOnly: "yes"},
-		Args: arguments(0, 0), Short: env.T("What is right and wrong on this machine, and what to do about it"),
+		Args: checkArgCount(0, 0), Short: env.T("What is right and wrong on this machine, and what to do about it"),
 		Long: env.T("Look at the configuration, the model, the data directory, its disk and database, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the chosen server and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			failed = loadConfig(env, cmd)
@@ -93,7 +93,7 @@ func newDiagnosis(env *environment, report doctor.Report) diagnosis {
 }
 
 func printDiagnosis(env *environment, p *printer, out diagnosis) {
-	p.line("regie %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	p.printLine("regie %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	marks := map[doctor.Status]string{doctor.Fine: "✓", doctor.Warning: "!", doctor.Failed: "✗"}
 	titles := map[string]string{
 		doctor.Settings: env.T("Configuration"), doctor.Model: env.T("Model"), doctor.Data: env.T("Data directory"),
@@ -105,12 +105,12 @@ func printDiagnosis(env *environment, p *printer, out diagnosis) {
 	for _, one := range out.Checks {
 		if one.Group != group {
 			group = one.Group
-			p.line("\n%s", titles[group])
+			p.printLine("\n%s", titles[group])
 		}
-		p.line("  %s %s", marks[one.Status], one.Text)
+		p.printLine("  %s %s", marks[one.Status], one.Text)
 		for _, fix := range one.Fixes {
-			p.line("      → %s", fix)
+			p.printLine("      → %s", fix)
 		}
 	}
-	p.textf("\n", "to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings)
+	p.printText("\n", "to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings)
 }

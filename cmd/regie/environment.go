@@ -38,8 +38,8 @@ type environment struct {
 // T returns a sentence in the user's language.
 func (env *environment) T(format string, args ...any) string { return env.text.T(format, args...) }
 
-// pair joins a name and its description.
-func (env *environment) pair(about, said string) string { return env.T("%s: %s", about, said) }
+// joinPair joins a name and its description.
+func (env *environment) joinPair(about, said string) string { return env.T("%s: %s", about, said) }
 
 // printf prints a translated line on standard output.
 func (env *environment) printf(format string, args ...any) error {
@@ -52,13 +52,13 @@ func (env *environment) notef(format string, args ...any) {
 	fmt.Fprintln(env.stderr, plain.Strip(env.T(format, args...)))
 }
 
-// tell prints lines on standard error, broken between words to the terminal's width.
-func (env *environment) tell(lines string) {
-	fmt.Fprintln(env.stderr, fold(plain.Strip(lines), columns(env.stderr)))
+// printWrapped prints lines on standard error, broken between words to the terminal's width.
+func (env *environment) printWrapped(lines string) {
+	fmt.Fprintln(env.stderr, foldLines(plain.Strip(lines), terminalWidth(env.stderr)))
 }
 
-// page returns a page of stored things on a stream.
-func (env *environment) page(w io.Writer) *chat.Page {
+// newPage returns a page of stored things on a stream.
+func (env *environment) newPage(w io.Writer) *chat.Page {
 	return &chat.Page{W: w, Text: env.text, Now: time.Now}
 }
 
@@ -69,17 +69,17 @@ type printer struct {
 	err  error
 }
 
-func (env *environment) printer() *printer { return &printer{w: env.stdout, text: env.text} }
+func (env *environment) newPrinter() *printer { return &printer{w: env.stdout, text: env.text} }
 
-func (p *printer) line(format string, args ...any) {
+func (p *printer) printLine(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(plain.Strip(fmt.Sprintf(format, args...)), " "))
 	}
 }
 
-// textf prints a translated line, indented.
-func (p *printer) textf(indent, format string, args ...any) {
-	p.line("%s%s", indent, p.text.T(format, args...))
+// printText prints a translated line, indented.
+func (p *printer) printText(indent, format string, args ...any) {
+	p.printLine("%s%s", indent, p.text.T(format, args...))
 }
 
 func writeJSON(w io.Writer, value any) error {
@@ -101,7 +101,7 @@ func printResult(env *environment, asJSON bool, value any, err error, show func(
 	if err != nil || asJSON {
 		return orJSON(env, value, err)
 	}
-	page := env.page(env.stdout)
+	page := env.newPage(env.stdout)
 	show(page)
 	return page.Err()
 }
@@ -111,7 +111,7 @@ func printLines(env *environment, asJSON bool, value any, err error, show func(*
 	if err != nil || asJSON {
 		return orJSON(env, value, err)
 	}
-	p := env.printer()
+	p := env.newPrinter()
 	show(p)
 	return p.err
 }
@@ -138,8 +138,8 @@ func addHereFlag(env *environment, cmd *cobra.Command, here *bool) {
 		env.T("allow the home directory, / or a directory of the system as the workspace"))
 }
 
-// options completes the options of a connection.
-func (env *environment) options(o app.Options) app.Options {
+// connOptions completes the options of a connection.
+func (env *environment) connOptions(o app.Options) app.Options {
 	o.Config = env.config
 	o.Log = slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: env.level}))
 	return o
@@ -151,7 +151,7 @@ func (env *environment) connect(ctx context.Context, o app.Options) (*app.Conn, 
 	if !o.ReadOnly && !o.StoreOnly {
 		env.detectModel(ctx)
 	}
-	return app.Connect(ctx, env.options(o))
+	return app.Connect(ctx, env.connOptions(o))
 }
 
 // withConn calls do with a connection and closes it.
@@ -194,18 +194,18 @@ func readStoreOr[T any](ctx context.Context, env *environment, empty T, do func(
 func readWorkspace[T any](ctx context.Context, env *environment, all bool, empty T,
 	do func(conn *app.Conn, root string) (T, error),
 ) (out T, err error) {
-	root, err := env.scope(ctx, all)
+	root, err := env.commandRoot(ctx, all)
 	if err != nil {
 		return out, err
 	}
 	return readStoreOr(ctx, env, empty, func(conn *app.Conn) (T, error) { return do(conn, root) })
 }
 
-// workspace returns the workspace of a directory, empty for the current one or the one that
+// findWorkspace returns the workspace of a directory, empty for the current one or the one that
 // --workspace names on the server's machine; here allows the home directory and / too.
-func (env *environment) workspace(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
+func (env *environment) findWorkspace(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
 	if dir == "" {
-		if dir, err = env.directory(); err != nil {
+		if dir, err = env.workspaceDir(); err != nil {
 			return "", "", err
 		}
 	}
@@ -223,20 +223,20 @@ func (env *environment) localWorkspace(here bool) (root string, err error) {
 	if env.config.Server != "" {
 		return "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
 	}
-	root, _, err = env.workspace(context.Background(), "", here)
+	root, _, err = env.findWorkspace(context.Background(), "", here)
 	return root, err
 }
 
-// scope returns the root of the workspace that a command looks in; empty for all of them.
-func (env *environment) scope(ctx context.Context, all bool) (root string, err error) {
+// commandRoot returns the root of the workspace that a command looks in; empty for all of them.
+func (env *environment) commandRoot(ctx context.Context, all bool) (root string, err error) {
 	if !all {
-		root, _, err = env.workspace(ctx, "", true)
+		root, _, err = env.findWorkspace(ctx, "", true)
 	}
 	return root, err
 }
 
-// directory returns the directory that --workspace names, or the current one.
-func (env *environment) directory() (string, error) {
+// workspaceDir returns the directory that --workspace names, or the current one.
+func (env *environment) workspaceDir() (string, error) {
 	if env.flags.Workspace != "" {
 		return env.flags.Workspace, nil
 	}
@@ -247,10 +247,10 @@ func (env *environment) directory() (string, error) {
 	return dir, nil
 }
 
-// confirm asks a question at the terminal and returns an exit unless the answer is yes. Without a
-// terminal it returns a usage error.
-func (env *environment) confirm(question, refused string) error {
-	if !attended(env.stdin, env.stderr) {
+// askConfirmation asks a question at the terminal and returns an exit unless the answer is yes.
+// Without a terminal it returns a usage error.
+func (env *environment) askConfirmation(question, refused string) error {
+	if !isAttended(env.stdin, env.stderr) {
 		return regie.Errorf(codeUsage, "nobody can be asked here: say --yes")
 	}
 	fmt.Fprint(env.stderr, question)
@@ -269,9 +269,9 @@ func (env *environment) confirm(question, refused string) error {
 // drainGrace bounds the wait for model calls after a signal that ends the process.
 const drainGrace = 5 * time.Second
 
-// drain waits, before this process's engine closes, for the model calls and actions under way in
-// it. A further signal, or the end of ctx, ends the wait.
-func (env *environment) drain(ctx context.Context, conn *app.Conn, signals <-chan os.Signal, ending bool) {
+// drainCalls waits, before this process's engine closes, for the model calls and actions under way
+// in it. A further signal, or the end of ctx, ends the wait.
+func (env *environment) drainCalls(ctx context.Context, conn *app.Conn, signals <-chan os.Signal, ending bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	if ending {
 		ctx, cancel = context.WithTimeout(ctx, drainGrace)

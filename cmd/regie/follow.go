@@ -56,9 +56,9 @@ func followRun(ctx context.Context, env *environment, control *app.Conn, f runFl
 	if f.asks {
 		w.askPerson()
 	}
-	begin := func() error { return w.submit(ctx, f, request) }
+	begin := func() error { return w.submitRun(ctx, f, request) }
 	if f.resume != "" {
-		begin = func() error { return w.resume(ctx, resumed, f.repin) }
+		begin = func() error { return w.resumeRun(ctx, resumed, f.repin) }
 	}
 	if err := begin(); err != nil {
 		return err
@@ -66,16 +66,16 @@ func followRun(ctx context.Context, env *environment, control *app.Conn, f runFl
 	timer := time.NewTimer(time.Until(f.deadline))
 	defer timer.Stop()
 	w.deadline = timer.C
-	return w.watch(ctx)
+	return w.watchRound(ctx)
 }
 
 // askPerson has the follower ask the person what the run waits for.
 func (w *follower) askPerson() {
 	editor := chat.Command(chat.EditorLine(os.Getenv))
-	page := w.page(w.stderr)
+	page := w.newPage(w.stderr)
 	page.Inside = true
 	w.asker = &chat.Asker{
-		Control: w.control.Client, Page: page, Next: w.next, Settle: w.awaitQuiet,
+		Control: w.control.Client, Page: page, Next: w.promptLine, Settle: w.awaitQuiet,
 		Edit: func(ctx context.Context, path string) error {
 			defer w.input.Pause()()
 			return editor(ctx, path)
@@ -83,29 +83,29 @@ func (w *follower) askPerson() {
 	}
 }
 
-// watch follows the round to its end, or until it is paused or waits, and says how it went.
-func (w *follower) watch(ctx context.Context) (err error) {
+// watchRound follows the round to its end, or until it is paused or waits, and says how it went.
+func (w *follower) watchRound(ctx context.Context) (err error) {
 	if w.ended {
-		return w.finish(ctx)
+		return w.showResult(ctx)
 	}
 	w.feed = chat.Follow(ctx, w.control.Client, w.session, w.after)
 	defer func() { w.feed.Stop() }()
 	for left := false; !left && !w.ended && !w.paused && (!w.away || w.network); {
 		if w.waits {
-			left, err = w.wait(ctx)
+			left, err = w.awaitAnswer(ctx)
 		} else {
-			_, _, err = w.step(ctx, nil, nil)
+			_, _, err = w.handleNext(ctx, nil, nil)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.finish(ctx)
+	return w.showResult(ctx)
 }
 
-// step waits for an event, the deadline or a signal and handles it; or for a line of the person, or
-// for a moment to pass, which end is true for.
-func (w *follower) step(ctx context.Context, lines <-chan string, moment <-chan time.Time) (
+// handleNext waits for an event, the deadline or a signal and handles it; or for a line of the
+// person, or for a moment to pass, which end is true for.
+func (w *follower) handleNext(ctx context.Context, lines <-chan string, moment <-chan time.Time) (
 	line string, end bool, err error,
 ) {
 	select {
@@ -127,10 +127,10 @@ func (w *follower) step(ctx context.Context, lines <-chan string, moment <-chan 
 	}
 }
 
-// wait asks the person what the session waits for, or reports that the run is left waiting.
-func (w *follower) wait(ctx context.Context) (left bool, err error) {
+// awaitAnswer asks the person what the session waits for, or reports that the run is left waiting.
+func (w *follower) awaitAnswer(ctx context.Context) (left bool, err error) {
 	w.waits = false
-	if err := w.settle(ctx); err != nil {
+	if err := w.awaitSettled(ctx); err != nil {
 		return false, err
 	}
 	round, err := w.control.Get(ctx, w.round)
@@ -157,16 +157,16 @@ func (w *follower) wait(ctx context.Context) (left bool, err error) {
 	return later > 0, err
 }
 
-// next shows a prompt and returns the person's line. Events, the deadline and signals are handled
-// meanwhile.
-func (w *follower) next(ctx context.Context, prompt string) (string, error) {
+// promptLine shows a prompt and returns the person's line. Events, the deadline and signals are
+// handled meanwhile.
+func (w *follower) promptLine(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(w.stderr, prompt)
 	for w.waits {
 		if w.noted { // behind the prompt
 			fmt.Fprint(w.stderr, prompt)
 			w.noted = false
 		}
-		if line, end, err := w.step(ctx, w.input.Lines(), nil); end || err != nil {
+		if line, end, err := w.handleNext(ctx, w.input.Lines(), nil); end || err != nil {
 			return line, err
 		}
 	}
@@ -177,7 +177,7 @@ func (w *follower) next(ctx context.Context, prompt string) (string, error) {
 // awaitQuiet handles events until none came for a moment.
 func (w *follower) awaitQuiet(ctx context.Context) error {
 	for w.waits {
-		if _, end, err := w.step(ctx, nil, time.After(chat.Moment)); end || err != nil {
+		if _, end, err := w.handleNext(ctx, nil, time.After(chat.Moment)); end || err != nil {
 			w.noted = w.noted && !end
 			return err
 		}
@@ -200,16 +200,16 @@ func (w *follower) handleSignal(ctx context.Context, s os.Signal) error {
 	return w.control.Interrupt(ctx, w.round)
 }
 
-// settle waits until a round that runs here has obeyed.
-func (w *follower) settle(ctx context.Context) error {
+// awaitSettled waits until a round that runs here has obeyed.
+func (w *follower) awaitSettled(ctx context.Context) error {
 	obeyed, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	_ = w.control.Wait(obeyed, w.round) // why it stopped stands in the round
 	return ctx.Err()
 }
 
-// submit submits the request of a new round.
-func (w *follower) submit(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
+// submitRun submits the request of a new round.
+func (w *follower) submitRun(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
 	if f.session != "" {
 		found, err := chat.FindSession(ctx, w.control.Client, request.Root, f.session)
 		if err != nil {
@@ -226,19 +226,19 @@ func (w *follower) submit(ctx context.Context, f runFlags, request dispatch.RunR
 	if f.session != "" {
 		w.after = run.Seq - 1
 	}
-	w.show(w.T("run %s in %s", run.RoundID, request.Root))
+	w.showLines(w.T("run %s in %s", run.RoundID, request.Root))
 	return nil
 }
 
-// resume resumes a round, and shows what happens after its events of before.
-func (w *follower) resume(ctx context.Context, before *store.RoundView, repin bool) error {
+// resumeRun resumes a round, and shows what happens after its events of before.
+func (w *follower) resumeRun(ctx context.Context, before *store.RoundView, repin bool) error {
 	w.round, w.session, w.after = before.Round.ID, before.Session.ID, before.Head
 	if before.Round.State == regie.RoundEnded {
 		w.ended = true
-		w.show(w.T("run %s has ended already", w.round))
+		w.showLines(w.T("run %s has ended already", w.round))
 		return nil
 	}
-	w.show(w.T("going on with run %s", w.round))
+	w.showLines(w.T("going on with run %s", w.round))
 	view, err := w.control.Get(ctx, w.round)
 	if err != nil || view.Round.State == regie.RoundEnded {
 		return err // an engine of this process has gone on with it: its events are still to be shown
@@ -268,8 +268,8 @@ func waitsForNetwork(view *store.RoundView) bool {
 	return policy.WaitNetwork || view.Session.Type == regie.SessionAutomation
 }
 
-// show writes lines on standard error.
-func (w *follower) show(lines ...string) {
+// showLines writes lines on standard error.
+func (w *follower) showLines(lines ...string) {
 	for _, line := range lines {
 		w.noted = true
 		fmt.Fprintln(w.stderr, plain.Strip(line))
@@ -279,7 +279,7 @@ func (w *follower) show(lines ...string) {
 // handleItem shows one event and takes the state of the session from it.
 func (w *follower) handleItem(item dispatch.Item) error {
 	if item.Delta != nil {
-		w.show(w.output.Lines(w.text, item.Delta)...)
+		w.showLines(w.output.Lines(w.text, item.Delta)...)
 	}
 	if item.Event == nil {
 		return nil
@@ -309,50 +309,50 @@ func (w *follower) handleItem(item dispatch.Item) error {
 		w.paused = state == regie.SessionPaused
 		w.waits = state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
 		if state == regie.SessionQueued {
-			w.show("  " + chat.QueuedLine(w.text, body.Place))
+			w.showLines("  " + chat.QueuedLine(w.text, body.Place))
 		}
 		if state == regie.SessionWaitingNetwork && !w.away { // it goes on by itself
 			w.away = true
-			w.show("  " + w.T("a server cannot be reached; waiting for it"))
+			w.showLines("  " + w.T("a server cannot be reached; waiting for it"))
 		}
 	case regie.EventFallback:
-		w.show("  " + chat.FallbackLine(w.text, event))
+		w.showLines("  " + chat.FallbackLine(w.text, event))
 	case regie.EventNotice:
 		if line := chat.NoticeLine(w.text, event); line != "" {
-			w.show("  " + line)
+			w.showLines("  " + line)
 		}
 	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
-		w.progress(event)
+		w.showProgress(event)
 	}
 	return nil
 }
 
-// progress shows a step of the run on standard error.
-func (w *follower) progress(event *regie.Event) {
-	w.show(w.output.Rest(event)...)
-	w.show(w.fold.Lines(w.text, event)...)
+// showProgress shows a step of the run on standard error.
+func (w *follower) showProgress(event *regie.Event) {
+	w.showLines(w.output.Rest(event)...)
+	w.showLines(w.fold.Lines(w.text, event)...)
 	if line, _ := chat.ResetLine(w.text, event); line != "" && event.Type == regie.EventStreamReset {
-		w.show("  " + line)
+		w.showLines("  " + line)
 	}
 	var m regie.Message
 	if event.Type != regie.EventMessage || json.Unmarshal(event.Body, &m) != nil {
 		return
 	}
-	w.show(chat.ToolNotice(w.text, &m)...)
+	w.showLines(chat.ToolNotice(w.text, &m)...)
 	w.away = w.away && m.AI == nil
 	if line := chat.CachedLine(w.text, &m); line != "" {
-		w.show("  " + line)
+		w.showLines("  " + line)
 	}
 	switch {
 	case m.AI != nil && len(m.CallIDs()) > 0 && m.AI.Text() != "":
-		w.show("  " + m.AI.Text())
+		w.showLines("  " + m.AI.Text())
 	case m.System != nil && (m.System.Type == regie.SystemFormatError && len(m.System.Said) == 0):
-		w.show("  " + w.T("the model's reply cannot be read; it is asked to write it again"))
+		w.showLines("  " + w.T("the model's reply cannot be read; it is asked to write it again"))
 	case m.System != nil && m.System.Type == regie.SystemCompleteRefused:
-		w.show("  " + w.T("the model is told to go on, or to say that all is done"))
+		w.showLines("  " + w.T("the model is told to go on, or to say that all is done"))
 	case m.System != nil && (m.System.Type == regie.SystemFormatError || m.System.Type == regie.SystemLimitReached ||
 		m.System.Type == regie.SystemNetworkError):
-		w.show("  " + chat.Told(w.text, m.System))
+		w.showLines("  " + chat.Told(w.text, m.System))
 	}
 }
 
@@ -375,9 +375,9 @@ type awaitedCall struct {
 	Text   string   `json:"text"`
 }
 
-// finish shows the answer, or what is waited for, and says how the run went.
-func (w *follower) finish(ctx context.Context) error {
-	if err := w.settle(ctx); err != nil {
+// showResult shows the answer, or what is waited for, and says how the run went.
+func (w *follower) showResult(ctx context.Context) error {
+	if err := w.awaitSettled(ctx); err != nil {
 		return err
 	}
 	view, err := w.control.Get(ctx, w.round)
@@ -391,8 +391,8 @@ func (w *follower) finish(ctx context.Context) error {
 		}
 	}
 	waiting := awaitedOf(w.environment, inbox)
-	code, why := verdict(w.text, view, w.timedOut)
-	text, readable := answer(view)
+	code, why := exitVerdict(w.text, view, w.timedOut)
+	text, readable := finalAnswer(view)
 	var cached time.Time
 	if last := lastReply(view); last != nil {
 		cached = last.Reply.AI.Cached
@@ -420,7 +420,7 @@ func (w *follower) finish(ctx context.Context) error {
 		}
 	} else if text != "" {
 		if !readable { // the person still sees it (spec 2.2)
-			w.show(w.T("the model's last reply cannot be read; this is what it wrote:"))
+			w.showLines(w.T("the model's last reply cannot be read; this is what it wrote:"))
 		}
 		fmt.Fprintln(w.stdout, plain.Strip(text))
 	}
@@ -429,17 +429,17 @@ func (w *follower) finish(ctx context.Context) error {
 		_ = w.control.MarkRead(context.WithoutCancel(ctx), dispatch.ReadRequest{SessionID: w.session, Seq: view.Head})
 	}
 	for i := range waiting {
-		w.show(waiting[i].lines(w.text)...)
+		w.showLines(waiting[i].describeLines(w.text)...)
 	}
 	if why != "" {
-		w.show(why)
+		w.showLines(why)
 	}
 	if chat.Paid(view.Spent) {
 		paid := chat.Cost(w.text, view.Spent)
 		if usageOf(runView{RoundView: view}).Estimated {
 			paid += w.T(" (estimated)")
 		}
-		w.show(paid)
+		w.showLines(paid)
 	}
 	if code == exitDone {
 		return nil
@@ -474,8 +474,8 @@ func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 	return out
 }
 
-// lines say what is waited for.
-func (a *awaited) lines(t *text.Printer) []string {
+// describeLines say what is waited for.
+func (a *awaited) describeLines(t *text.Printer) []string {
 	var out []string
 	switch a.Kind {
 	case "approval":
@@ -544,8 +544,8 @@ func shellWords(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// verdict is the exit code of spec 10.1, and the reason in words.
-func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string) {
+// exitVerdict is the exit code of spec 10.1, and the reason in words.
+func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string) {
 	id := view.Round.ID
 	switch {
 	case view.Round.State == regie.RoundEnded:
@@ -626,9 +626,9 @@ func lastReply(view store.RoundView) (last *store.ExchangeView) {
 	return last
 }
 
-// answer is what the person reads of the reply that ended the round; readable is false for one that
-// is none in its dialect.
-func answer(view store.RoundView) (text string, readable bool) {
+// finalAnswer is what the person reads of the reply that ended the round; readable is false for one
+// that is none in its dialect.
+func finalAnswer(view store.RoundView) (text string, readable bool) {
 	last := lastReply(view)
 	if last == nil {
 		return "", true

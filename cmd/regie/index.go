@@ -21,7 +21,7 @@ import (
 func newIndexCommand(env *environment) *cobra.Command {
 	var here, rebuild, asJSON bool
 	cmd := &cobra.Command{
-		Use: "index", Args: arguments(0, 0),
+		Use: "index", Args: checkArgCount(0, 0),
 		Short: env.T("Bring the index of this workspace's files up to date, for searches by meaning and by words"),
 		Long:  env.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,25 +78,25 @@ func printEmbedded(p *printer, e *app.IndexEmbedded) {
 		if e.Priced {
 			cost = p.text.T("$%s", regie.Dollars(e.Cost))
 		}
-		p.textf("", "embedded with %s: %d texts  tokens: %d  cost: %s", e.Model, e.Made, e.Tokens, cost)
+		p.printText("", "embedded with %s: %d texts  tokens: %d  cost: %s", e.Model, e.Made, e.Tokens, cost)
 	}
 	if e.Cut+e.Refused > 0 {
-		p.textf("", "too long for the model: %d embedded by their beginning, %d found by their words alone", e.Cut, e.Refused)
+		p.printText("", "too long for the model: %d embedded by their beginning, %d found by their words alone", e.Cut, e.Refused)
 	}
 	if !e.Reason.IsZero() {
-		p.textf("", "not embedded yet, found by their words alone: %d (%s)", e.Missing, p.text.Sentence(e.Reason))
+		p.printText("", "not embedded yet, found by their words alone: %d (%s)", e.Missing, p.text.Sentence(e.Reason))
 	}
 }
 
 // printIndexed prints what an update read, and how much is not in the index, by its reason.
 func printIndexed(p *printer, root string, s *app.IndexSummary) {
-	p.textf("", "index of %s", root)
-	p.textf("", "files: %d  chunks: %d", s.Files, s.Chunks)
-	p.textf("", "read: %d  changed: %d  removed: %d  time: %s", s.Read, s.Changed, s.Removed,
+	p.printText("", "index of %s", root)
+	p.printText("", "files: %d  chunks: %d", s.Files, s.Chunks)
+	p.printText("", "read: %d  changed: %d  removed: %d  time: %s", s.Read, s.Changed, s.Removed,
 		s.Took.Round(time.Millisecond))
 	for _, why := range slices.Sorted(maps.Keys(s.Skipped)) {
 		if n := s.Skipped[why]; n > 0 {
-			p.textf("", "not in the index (%s): %d", string(why), n)
+			p.printText("", "not in the index (%s): %d", string(why), n)
 		}
 	}
 }

@@ -68,14 +68,14 @@ func Main(args []string) int {
 	case errors.As(err, &code):
 		return code.code
 	default:
-		return env.fail(err)
+		return env.showError(err)
 	}
 }
 
 func newRootCommand(env *environment) *cobra.Command {
 	root := &cobra.Command{
 		Use: "regie", Short: env.T("A self-hosted runtime for AI agents with controlled autonomy"),
-		SilenceUsage: true, SilenceErrors: true, Version: version, Args: arguments(0, 0),
+		SilenceUsage: true, SilenceErrors: true, Version: version, Args: checkArgCount(0, 0),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if isCompletion(cmd) { // a shell completes with broken settings too
 				return nil
@@ -146,15 +146,15 @@ func loadConfig(env *environment, cmd *cobra.Command) (err error) {
 // codeUsage marks an error of the command line.
 const codeUsage regie.Code = "USAGE"
 
-// fail shows an error and returns its exit code.
-func (env *environment) fail(err error) int {
+// showError shows an error and returns its exit code.
+func (env *environment) showError(err error) int {
 	if _, ours := errors.AsType[*regie.Error](err); !ours {
 		err = translateCobra(err)
 	}
 	code := regie.CodeOf(err)
 	// whole, because it may say what to type; before the screen of choices it is folded
 	if said := "regie: " + plain.Strip(env.text.Error(err)); code == regie.CodeNoModel {
-		env.tell(said)
+		env.printWrapped(said)
 	} else {
 		fmt.Fprintln(env.stderr, said)
 	}

@@ -12,7 +12,7 @@ import (
 // newManCommand writes a manual page for each command, in the user's language (spec 11.5).
 func newManCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "man DIR", Args: arguments(1, 1), Short: env.T("Write the manual pages into a directory"),
+		Use: "man DIR", Args: checkArgCount(1, 1), Short: env.T("Write the manual pages into a directory"),
 		PersistentPreRunE: skipConfig,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := os.MkdirAll(args[0], 0o755)

@@ -20,7 +20,7 @@ func newMCPCommand(env *environment) *cobra.Command {
 	var dir, agent string
 	var approvals, here bool
 	cmd := &cobra.Command{
-		Use: "mcp", Args: arguments(0, 0),
+		Use: "mcp", Args: checkArgCount(0, 0),
 		Short: env.T("Serve this workspace to an MCP client on standard input and output"),
 		Long:  env.T("Speak the Model Context Protocol on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see how that stands, and stop it.\n\nWhat an agent asks people is put to the person at the client's end where the client can ask them (elicitation), and waits for regie approvals where it cannot. The client decides nothing by itself unless --allow-approvals says so: it may be a model. The program ends with its standard input; what runs then goes on with the next regie."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,7 +55,7 @@ func serveStdio(ctx context.Context, env *environment,
 	signal.Ignore(syscall.SIGPIPE)
 	signals := catchSignals()
 	defer signals.stop()
-	options := env.options(app.Options{Resumed: env.tellResumed(regie.ID{})})
+	options := env.connOptions(app.Options{Resumed: env.tellResumed(regie.ID{})})
 	conn, err := env.connect(ctx, options)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func serveStdio(ctx context.Context, env *environment,
 	}()
 	err = speak(speaking, conn, options.Log)
 	stop()
-	env.drain(ctx, conn, signals.first, signals.ending.Load())
+	env.drainCalls(ctx, conn, signals.first, signals.ending.Load())
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}

@@ -24,7 +24,7 @@ const modelsTime = 5 * time.Second
 func newModelsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "models", Args: arguments(0, 0),
+		Use: "models", Args: checkArgCount(0, 0),
 		Short: env.T("What models are configured, where that comes from, and which answer"),
 		Long:  env.T("List the configured providers of models: where each setting comes from, whether the server answers, and which models it has, with what they can do. Ollama on this machine is found by itself. Keys are never shown."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,11 +61,11 @@ func printChosenModel(env *environment, p *printer) {
 	switch c := &env.config; {
 	case c.Server != "": // the marks show the server's choice
 	case c.Provider == "":
-		p.textf("", "no model is chosen")
+		p.printText("", "no model is chosen")
 		env.showModelChoices()
 	default:
-		p.textf("", "chosen: %s (%s), model %s (%s)", c.Provider, env.origin(c.Origin["provider"]),
-			cmp.Or(c.Model, "-"), cmp.Or(env.origin(c.Origin["model"]), "-"))
+		p.printText("", "chosen: %s (%s), model %s (%s)", c.Provider, env.describeOrigin(c.Origin["provider"]),
+			cmp.Or(c.Model, "-"), cmp.Or(env.describeOrigin(c.Origin["model"]), "-"))
 	}
 }
 
@@ -77,31 +77,31 @@ func printProvider(env *environment, p *printer, info *app.ProviderInfo) {
 	if info.API == config.APIResponses {
 		kind += ", " + info.API
 	}
-	p.line("\n%s %s (%s) %s", mark, info.Name, kind, info.BaseURL)
+	p.printLine("\n%s %s (%s) %s", mark, info.Name, kind, info.BaseURL)
 	var from []string
 	for _, field := range slices.Sorted(maps.Keys(info.Origin)) {
 		if origin := info.Origin[field]; origin != "" {
-			from = append(from, field+": "+env.origin(origin))
+			from = append(from, field+": "+env.describeOrigin(origin))
 		}
 	}
 	if len(from) > 0 {
-		p.line("    %s", strings.Join(from, ", "))
+		p.printLine("    %s", strings.Join(from, ", "))
 	}
 	switch {
 	case info.Reachable:
-		p.textf("    ✓ ", "answers; models: %d", len(info.Models))
+		p.printText("    ✓ ", "answers; models: %d", len(info.Models))
 	case info.Failure != nil:
-		p.line("    ✗ %s: %s", info.Code, env.text.Error(info.Failure))
+		p.printLine("    ✗ %s: %s", info.Code, env.text.Error(info.Failure))
 	case info.Error != "":
-		p.line("    ✗ %s: %s", info.Code, cmp.Or(env.text.Sentence(info.Said), info.Error))
+		p.printLine("    ✗ %s: %s", info.Code, cmp.Or(env.text.Sentence(info.Said), info.Error))
 	default:
-		p.textf("    ✗ ", "no key: regie setup stores one, or api_key_env in regie.yaml names its variable")
+		p.printText("    ✗ ", "no key: regie setup stores one, or api_key_env in regie.yaml names its variable")
 	}
 	for _, size := range slices.Sorted(maps.Keys(info.Sizes)) {
-		p.line("    %s → %s", size, info.Sizes[size])
+		p.printLine("    %s → %s", size, info.Sizes[size])
 	}
 	for i := range info.Models {
-		p.line("    %s", modelLine(env, &info.Models[i]))
+		p.printLine("    %s", modelLine(env, &info.Models[i]))
 	}
 }
 

@@ -26,7 +26,7 @@ func newPromptCommand(env *environment) *cobra.Command {
 	root := &cobra.Command{Use: "prompt", Short: env.T("What a model is sent")}
 	var f promptFlags
 	show := &cobra.Command{
-		Use: "show [SESSION|last]", Args: arguments(0, 1),
+		Use: "show [SESSION|last]", Args: checkArgCount(0, 1),
 		Short: env.T("What would be sent for a session now, or what was sent in a stored model call"),
 		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	if err != nil {
 		return err
 	}
-	if in.Root, err = env.scope(ctx, f.everywhere); err != nil {
+	if in.Root, err = env.commandRoot(ctx, f.everywhere); err != nil {
 		return err
 	}
 	env.config.Record = "" // no model is asked, so nothing is recorded
@@ -65,11 +65,11 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	switch {
 	case err != nil:
 	case f.asJSON:
-		err = writeJSON(env.stdout, readable(p))
+		err = writeJSON(env.stdout, readablePrompt(p))
 	case f.bytes, p.Exchange != 0:
 		_, err = env.stdout.Write(p.Body)
 	default:
-		err = printPrompt(env.printer(), &p)
+		err = printPrompt(env.newPrinter(), &p)
 	}
 	switch {
 	case err != nil:
@@ -86,8 +86,9 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	return nil
 }
 
-// readable shows a request as the JSON that it is, or as a text; the very bytes come with --bytes.
-func readable(p dispatch.Prompt) any {
+// readablePrompt shows a request as the JSON that it is, or as a text; the very bytes come with
+// --bytes.
+func readablePrompt(p dispatch.Prompt) any {
 	var body any = string(p.Body)
 	if json.Valid(p.Body) {
 		body = json.RawMessage(p.Body)
@@ -126,8 +127,8 @@ func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest,
 // printPrompt prints the parts of a prompt with their sizes.
 func printPrompt(out *printer, p *dispatch.Prompt) error {
 	t := out.text
-	out.line("%s %s  %s %s / %s", t.T("session"), p.SessionID, t.T("model"), p.Provider, p.Model)
-	out.line("\n%9s %9s  %s", t.T("bytes"), t.T("tokens"), t.T("part"))
+	out.printLine("%s %s  %s %s / %s", t.T("session"), p.SessionID, t.T("model"), p.Provider, p.Model)
+	out.printLine("\n%9s %9s  %s", t.T("bytes"), t.T("tokens"), t.T("part"))
 	for i := range p.Parts {
 		part := &p.Parts[i]
 		name := part.Kind
@@ -144,14 +145,14 @@ func printPrompt(out *printer, p *dispatch.Prompt) error {
 			name += " ▪"
 		}
 		name = strings.TrimSpace(name + " " + part.Chunk)
-		out.line("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(plain.Strip(part.Text), 80))
+		out.printLine("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(plain.Strip(part.Text), 80))
 	}
-	out.line("%9d %9d  %s\n", len(p.Body), p.Tokens, t.T("total"))
-	out.textf("", "▪ the end of what the provider is told that it may cache")
-	out.textf("", "tokens are estimated; the budget is %d, the model takes %d", p.Budget, p.Window)
+	out.printLine("%9d %9d  %s\n", len(p.Body), p.Tokens, t.T("total"))
+	out.printText("", "▪ the end of what the provider is told that it may cache")
+	out.printText("", "tokens are estimated; the budget is %d, the model takes %d", p.Budget, p.Window)
 	if p.Over {
-		out.textf("", "over the budget: older messages are summarised before it is sent")
+		out.printText("", "over the budget: older messages are summarised before it is sent")
 	}
-	out.line("SHA-256 %s", p.Request)
+	out.printLine("SHA-256 %s", p.Request)
 	return out.err
 }

@@ -19,7 +19,7 @@ func newRulesCommand(env *environment) *cobra.Command {
 	var filter store.RuleFilter
 	var all, asJSON bool
 	list := &cobra.Command{
-		Use: "list", Args: arguments(0, 0), Short: env.T("The answers for longer that hold in this workspace"),
+		Use: "list", Args: checkArgCount(0, 0), Short: env.T("The answers for longer that hold in this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := readWorkspace(cmd.Context(), env, all, store.RuleList{Rules: []store.StandingRule{}},
 				func(conn *app.Conn, root string) (store.RuleList, error) {
@@ -33,7 +33,7 @@ func newRulesCommand(env *environment) *cobra.Command {
 	list.Flags().BoolVar(&filter.Ended, "ended", false, env.T("also those that have expired or were revoked"))
 	addJSONFlag(env, list, &asJSON)
 	revoke := &cobra.Command{
-		Use: "revoke ID…", Args: arguments(1, -1),
+		Use: "revoke ID…", Args: checkArgCount(1, -1),
 		Short: env.T("Take rules back: what they allowed is asked about again"),
 		Long:  env.T("Take rules back, all of them or none. A run that goes on asks again from its next call on.\n\nAn ID is written as its last characters (four or more), as regie rules list shows it; last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func newRulesCommand(env *environment) *cobra.Command {
 
 // revokeRules revokes the named rules.
 func revokeRules(ctx context.Context, env *environment, names []string) ([]store.StandingRule, error) {
-	root, err := env.scope(ctx, false)
+	root, err := env.commandRoot(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -39,14 +39,14 @@ type runFlags struct {
 func newRunCommand(env *environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: `run "…"`, Args: arguments(0, 1),
+		Use: `run "…"`, Args: checkArgCount(0, 1),
 		Short: env.T("Give an agent one job in this directory and wait for the answer"),
 		Long:  env.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 4 the run waits for an approval or an answer, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.validate(args, cmd.Flags().Changed); err != nil {
+			if err := f.checkFlags(args, cmd.Flags().Changed); err != nil {
 				return err
 			}
-			if err := f.chooseOnApproval(attended(env.stdin, env.stderr)); err != nil {
+			if err := f.chooseOnApproval(isAttended(env.stdin, env.stderr)); err != nil {
 				return err
 			}
 			return runJob(cmd.Context(), env, f, strings.Join(args, " "))
@@ -106,8 +106,8 @@ func addAgentFlag(env *environment, cmd *cobra.Command, agent *string) {
 	cmd.Flags().StringVar(agent, "agent", "main", env.T("the agent"))
 }
 
-// validate refuses flags that would be ignored.
-func (f *runFlags) validate(args []string, changed func(flag string) bool) error {
+// checkFlags refuses flags that would be ignored.
+func (f *runFlags) checkFlags(args []string, changed func(flag string) bool) error {
 	for flag, fits := range map[string]bool{
 		"max-replies": f.limits.Total > 0, "timeout": f.timeout > 0,
 		"session": f.session != "", "resume": f.resume != "" && len(args) == 0,
@@ -185,7 +185,7 @@ func startRun(ctx context.Context, env *environment, f runFlags, job string, sig
 		return errors.Join(err, context.Cause(attaching))
 	}
 	err = followRun(ctx, env, conn, f, request, &resumed, signals.first)
-	env.drain(ctx, conn, signals.first, signals.ending.Load())
+	env.drainCalls(ctx, conn, signals.first, signals.ending.Load())
 	return errors.Join(err, conn.Close())
 }
 
@@ -226,7 +226,7 @@ func newJobRequest(ctx context.Context, env *environment, f runFlags, typed stri
 func newRequest(ctx context.Context, env *environment, dir string, here bool, agent string,
 	policy approval.Policy,
 ) (dispatch.RunRequest, error) {
-	root, foundBy, err := env.workspace(ctx, dir, here)
+	root, foundBy, err := env.findWorkspace(ctx, dir, here)
 	if err = cmp.Or(policy.Validate(), err); err != nil {
 		return dispatch.RunRequest{}, err
 	}

@@ -22,7 +22,7 @@ func newRunsCommand(env *environment) *cobra.Command {
 	runs := &cobra.Command{Use: "runs", Short: env.T("What every run did and cost")}
 	var asJSON, all bool
 	show := &cobra.Command{
-		Use: "show ID|last", Args: arguments(1, 1),
+		Use: "show ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("One run with every exchange, call, token and millisecond"),
 		Long:  env.T("One run with every exchange, call, token and millisecond.\n\nAn ID is written as its last characters (four or more); last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func newRunsCommand(env *environment) *cobra.Command {
 	addViewFlags(env, show, &all, &asJSON)
 	var limit int
 	list := &cobra.Command{
-		Use: "list", Args: arguments(0, 0), Short: env.T("The newest runs of this workspace"),
+		Use: "list", Args: checkArgCount(0, 0), Short: env.T("The newest runs of this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > 1000 {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to 1000")
@@ -58,12 +58,12 @@ func newRunsCommand(env *environment) *cobra.Command {
 func newResumeCommand(env *environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "resume ID|last", Args: arguments(1, 1),
+		Use: "resume ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("Go on with a run that is paused or waits for its provider"),
 		Long:  env.T("Go on with a run that is paused, was interrupted, or waits for the settings of its provider, and follow it to its end.\n\n--provider gives a run that waits or is paused another provider; the log says so."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.resume, f.repin = args[0], cmd.Flags().Changed("provider")
-			if err := f.chooseOnApproval(attended(env.stdin, env.stderr)); err != nil {
+			if err := f.chooseOnApproval(isAttended(env.stdin, env.stderr)); err != nil {
 				return err
 			}
 			return runJob(cmd.Context(), env, f, "")
@@ -109,7 +109,7 @@ func loadRunView(ctx context.Context, env *environment, conn *app.Conn, all bool
 func findRun(ctx context.Context, env *environment, control chat.Control, all bool,
 	name string,
 ) (store.RoundView, error) {
-	root, err := env.scope(ctx, all)
+	root, err := env.commandRoot(ctx, all)
 	if err != nil {
 		return store.RoundView{}, err
 	}
@@ -158,7 +158,7 @@ const maxRuns = 1000
 // listRuns prints a line for each run, and one for how it ended.
 func listRuns(p *printer, rounds []store.RoundSummary) {
 	if len(rounds) == 0 {
-		p.textf("", "no runs in this workspace (--all: everywhere)")
+		p.printText("", "no runs in this workspace (--all: everywhere)")
 	}
 	for i := range rounds {
 		r := &rounds[i]
@@ -169,10 +169,10 @@ func listRuns(p *printer, rounds []store.RoundSummary) {
 		if chat.Paid(r.Spent) {
 			paid = "  (" + chat.Cost(p.text, r.Spent) + ")"
 		}
-		p.line("%s  %s  %-22s %8s  %s%s", r.Round.ID, r.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
-			state, took(p.text, &r.Round), oneLine(r.Text, 60), paid)
+		p.printLine("%s  %s  %-22s %8s  %s%s", r.Round.ID, r.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
+			state, formatDuration(p.text, &r.Round), oneLine(r.Text, 60), paid)
 		if !r.Round.EndNote.IsZero() {
-			p.line("    %s", oneLine(p.text.Sentence(r.Round.EndNote), 160))
+			p.printLine("    %s", oneLine(p.text.Sentence(r.Round.EndNote), 160))
 		}
 	}
 }
@@ -196,21 +196,21 @@ func roundState(r regie.Round) string {
 	return string(r.State)
 }
 
-func milliseconds(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
+func formatMillis(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
 
-// took is how long an ended run took.
-func took(t *text.Printer, r *regie.Round) string {
+// formatDuration is how long an ended run took.
+func formatDuration(t *text.Printer, r *regie.Round) string {
 	if r.EndedAt.IsZero() {
 		return "—"
 	}
-	return milliseconds(t, r.EndedAt.Sub(r.StartedAt).Microseconds())
+	return formatMillis(t, r.EndedAt.Sub(r.StartedAt).Microseconds())
 }
 
 // newResolveCommand settles a call of unknown outcome (decision 5).
 func newResolveCommand(env *environment) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
-		Use: "resolve CALL happened|did-not-happen", Args: arguments(2, 2),
+		Use: "resolve CALL happened|did-not-happen", Args: checkArgCount(2, 2),
 		Short: env.T("Say what became of a call whose outcome nobody knows"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := regie.ParseID(args[0])
@@ -235,7 +235,7 @@ func newResolveCommand(env *environment) *cobra.Command {
 func newReplayCommand(env *environment) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
-		Use: "replay ID|last", Args: arguments(1, 1),
+		Use: "replay ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("Run a stored run once more without calling anything, and compare what the model would be sent"),
 		Long:  env.T("Run a stored run once more from its log: the replies are the stored ones, the results those of its calls. No model and no tool is called. What the model would be sent at each step is compared with the hash of what it was sent.\n\nExit codes: 0 each request is the same, 1 one is not."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -260,7 +260,7 @@ func newReplayCommand(env *environment) *cobra.Command {
 // printReplay prints the steps of a replay, and the first difference.
 func printReplay(p *printer, out *dispatch.Replay) {
 	t := p.text
-	p.line("%s %s", t.T("run"), out.RoundID)
+	p.printLine("%s %s", t.T("run"), out.RoundID)
 	for _, step := range out.Steps {
 		mark, said := "✓", t.T("the same request, %d bytes", step.Bytes)
 		if step.Rebuilt != step.Recorded {
@@ -271,19 +271,19 @@ func printReplay(p *printer, out *dispatch.Replay) {
 		if step.Cached {
 			calls += "  " + t.T("(from the response cache, not sent)")
 		}
-		p.line("%s %s %d  %s  %s", mark, t.T("exchange"), step.Exchange, said, calls)
+		p.printLine("%s %s %d  %s  %s", mark, t.T("exchange"), step.Exchange, said, calls)
 	}
-	p.line("")
+	p.printLine("")
 	switch {
 	case len(out.Steps) == 0:
-		p.textf("", "nothing that the model was sent in this run is stored: there is nothing to compare")
+		p.printText("", "nothing that the model was sent in this run is stored: there is nothing to compare")
 		return
 	case out.Difference == 0:
-		p.textf("", "requests: %d, all the same; nothing was called", out.Identical)
+		p.printText("", "requests: %d, all the same; nothing was called", out.Identical)
 		return
 	}
 	at := slices.IndexFunc(out.Steps, func(s dispatch.ReplayStep) bool { return s.Exchange == out.Difference })
 	first := out.Steps[max(at, 0)]
-	p.textf("", "the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
+	p.printText("", "the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
 		strconv.Itoa(out.Difference), strconv.FormatInt(first.FirstSeq, 10), strconv.FormatInt(first.LastSeq, 10))
 }

@@ -29,7 +29,7 @@ type searchFlags struct {
 func newSearchCommand(env *environment) *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
-		Use: "search QUERY [PATH]", Args: arguments(1, 2),
+		Use: "search QUERY [PATH]", Args: checkArgCount(1, 2),
 		Short: env.T("Find what the workspace's files say about something"),
 		Long:  env.T("Find the parts of the workspace's files that are about something, the best first: by the words of the query and their stems, and the parts of names in code; by meaning too where an embedder is configured. The index of the workspace is made, or brought up to date, first.\n\n--exact finds every line that holds a text, --regex every line that an expression of RE2 matches; they need no index. PATH is a directory or a file to look in.\nWhat ignore files name, .git, and what may hold a secret is left out. The exit code is 1 where nothing was found."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ func newSearchCommand(env *environment) *cobra.Command {
 
 // searchFiles searches a workspace through its engine, which brings the index up to date before.
 func searchFiles(ctx context.Context, env *environment, f *searchFlags, query, under string) error {
-	at, err := env.directory()
+	at, err := env.workspaceDir()
 	if err != nil {
 		return err
 	}
@@ -111,13 +111,13 @@ func printFound(env *environment, p *printer, asked *dispatch.SearchRequest, fou
 			path = plain.Line(relative)
 		}
 		if asked.Mode != dispatch.SearchSemantic {
-			p.line("%s:%d: %s", path, f.Start, plain.Visible(f.Text))
+			p.printLine("%s:%d: %s", path, f.Start, plain.Visible(f.Text))
 			continue
 		}
 		lines, best := bestLines(f, mentions)
-		p.line("%s:%d  %s", path, f.Start+best[0], plain.Line(f.Symbol))
+		p.printLine("%s:%d  %s", path, f.Start+best[0], plain.Line(f.Symbol))
 		for _, at := range best {
-			p.line("%6d  %s", f.Start+at, oneLine(plain.Visible(lines[at]), 240))
+			p.printLine("%6d  %s", f.Start+at, oneLine(plain.Visible(lines[at]), 240))
 		}
 	}
 	switch {

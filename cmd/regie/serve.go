@@ -18,10 +18,10 @@ import (
 func newServeCommand(env *environment) *cobra.Command {
 	var s app.ServeConfig
 	cmd := &cobra.Command{
-		Use: "serve", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
+		Use: "serve", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("Serve agents to browsers, editors and programs, over HTTP"),
 		Long:  env.T("Serve the API, its streams and everything that speaks to it, until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs go on. Requests show the token of the data directory (api.token); the link that is printed lets one browser in, once."),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, s) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runServer(cmd.Context(), env, s) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.Addr, "addr", "", env.T("where to listen (listen in regie.yaml; 127.0.0.1:7333)"))
@@ -37,13 +37,13 @@ func newServeCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-func serve(ctx context.Context, env *environment, s app.ServeConfig) error {
+func runServer(ctx context.Context, env *environment, s app.ServeConfig) error {
 	if (s.CertFile == "") != (s.KeyFile == "") {
 		return regie.Errorf(codeUsage, "--tls-cert and --tls-key go together")
 	}
 	s.Addr, s.Version = cmp.Or(s.Addr, env.config.File.Listen, config.DefaultListen), version
 	env.detectModel(ctx)
-	if root, foundBy, err := env.workspace(ctx, "", false); err == nil { // at home, a directory of Regie's own
+	if root, foundBy, err := env.findWorkspace(ctx, "", false); err == nil { // at home, a directory of Regie's own
 		s.Root, s.FoundBy = root, foundBy
 	}
 	if _, err := s.Check(); err != nil { // before the wait for another process
@@ -52,7 +52,7 @@ func serve(ctx context.Context, env *environment, s app.ServeConfig) error {
 	signals := catchSignals()
 	defer signals.stop()
 	waiting, stop := signal.NotifyContext(ctx, endSignals()...)
-	engine, err := app.WaitEngine(waiting, env.options(app.Options{Resumed: env.tellResumed(regie.ID{})}),
+	engine, err := app.WaitEngine(waiting, env.connOptions(app.Options{Resumed: env.tellResumed(regie.ID{})}),
 		func(by error) { fmt.Fprintln(env.stderr, plain.Strip(env.text.Error(by))) })
 	interrupted := waiting.Err() != nil
 	stop()

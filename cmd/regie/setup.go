@@ -26,18 +26,18 @@ import (
 func newSetupCommand(env *environment) *cobra.Command {
 	var keyStdin, keyring bool
 	cmd := &cobra.Command{
-		Use: "setup", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
+		Use: "setup", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("Choose a model: a key, a server, or the demo"),
 		Long:  env.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case env.flags.Provider != "" || env.flags.BaseURL != "":
 				return setupByFlags(cmd.Context(), env, keyStdin, keyring)
-			case keyStdin || !attended(env.stdin, env.stderr):
+			case keyStdin || !isAttended(env.stdin, env.stderr):
 				return regie.Errorf(codeUsage,
 					"without a terminal say what to set up: --provider anthropic --key-stdin, or --base-url with --model (see --help)")
 			}
-			return newSetupDialog(env).run(cmd.Context())
+			return newSetupDialog(env).runDialog(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&keyStdin, "key-stdin", false, env.T("read the key from the first line of standard input"))
@@ -163,18 +163,18 @@ func storeSetup(env *environment, p config.Provider, model string, untried error
 	}
 	model = cmp.Or(model, p.Name)
 	if name := p.KeptInKeyring(); name != "" && p.APIKey != "" {
-		env.tell("✓ " + env.T("the key is in the keyring of this system, as %s of regie; no file has it", name))
+		env.printWrapped("✓ " + env.T("the key is in the keyring of this system, as %s of regie; no file has it", name))
 	}
 	now, err := config.Load(os.Getenv, config.Flags{DataDir: env.flags.DataDir, Config: env.flags.Config})
 	switch {
 	case err == nil && now.Provider != p.Name:
-		env.tell(env.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model",
+		env.printWrapped(env.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model",
 			path, now.Origin["provider"]))
 	case untried != nil:
-		env.tell(env.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
+		env.printWrapped(env.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
 			p.Name, model, path, env.text.Error(untried)))
 	default:
-		env.tell(env.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path))
+		env.printWrapped(env.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path))
 	}
 	return nil
 }
@@ -182,10 +182,10 @@ func storeSetup(env *environment, p config.Provider, model string, untried error
 // requireModelOrSetup requires a model; at a terminal, a person without one chooses it first.
 func requireModelOrSetup(ctx context.Context, env *environment) error {
 	err := env.requireModel(ctx)
-	if regie.CodeOf(err) != regie.CodeNoModel || env.config.Provider != "" || !attended(env.stdin, env.stderr) {
+	if regie.CodeOf(err) != regie.CodeNoModel || env.config.Provider != "" || !isAttended(env.stdin, env.stderr) {
 		return err
 	}
-	if err := newSetupDialog(env).run(ctx); err != nil {
+	if err := newSetupDialog(env).runDialog(ctx); err != nil {
 		return err
 	}
 	if env.config, err = config.Load(os.Getenv, env.flags); err != nil {
@@ -204,8 +204,8 @@ func newSetupDialog(env *environment) *setupDialog {
 	return &setupDialog{environment: env, in: bufio.NewReader(env.stdin)}
 }
 
-// run asks until a choice is stored; Ctrl-D ends it.
-func (d *setupDialog) run(ctx context.Context) error {
+// runDialog asks until a choice is stored; Ctrl-D ends it.
+func (d *setupDialog) runDialog(ctx context.Context) error {
 	found := app.Detect(ctx, d.config, os.Getenv)
 	showDetected(d.environment, &found)
 	var names []string
@@ -232,14 +232,14 @@ func (d *setupDialog) run(ctx context.Context) error {
 	})
 	for {
 		fmt.Fprintln(d.stderr)
-		n, err := d.choose(names, d.T("Which? "), "")
+		n, err := d.askChoice(names, d.T("Which? "), "")
 		if err == nil {
 			err = choices[n]()
 		}
 		if _, left := errors.AsType[exit](err); err == nil || left || regie.CodeOf(err) == regie.CodeNoPermission {
 			return err
 		}
-		d.tell("✗ " + d.text.Error(err)) // nothing was stored: the person chooses again
+		d.printWrapped("✗ " + d.text.Error(err)) // nothing was stored: the person chooses again
 	}
 }
 
@@ -255,8 +255,8 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 	}
 	name, vendors := config.VendorOfKey(key), config.KeyVendors()
 	if !slices.Contains(vendors, name) {
-		d.tell(d.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
-		n, err := d.choose(append(slices.Clone(vendors), d.T("the address of a model server")), d.T("Which? "), "")
+		d.printWrapped(d.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
+		n, err := d.askChoice(append(slices.Clone(vendors), d.T("the address of a model server")), d.T("Which? "), "")
 		if err != nil {
 			return err
 		}
@@ -283,7 +283,7 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
 	p := config.Provider{Name: "server", Type: config.ProviderOpenAI, APIKey: key}
 	for p.BaseURL == "" && err == nil {
-		p.BaseURL, err = d.ask(d.T("Address (such as %s): ", "http://127.0.0.1:8000/v1"))
+		p.BaseURL, err = d.askLine(d.T("Address (such as %s): ", "http://127.0.0.1:8000/v1"))
 	}
 	if key == "" && err == nil {
 		p.APIKey, err = d.askSecret(d.T("Key (it is not shown; empty for none): "))
@@ -297,20 +297,20 @@ func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
 
 // chooseModel tries a provider, asks for a model, and stores both.
 func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error {
-	d.tell(d.T("trying %s …", p.BaseURL))
+	d.printWrapped(d.T("trying %s …", p.BaseURL))
 	p, models, untried := tryProvider(ctx, p)
 	if untried != nil && regie.CodeOf(untried) != regie.CodeProviderRejected {
 		return untried
 	}
 	for i := range models {
-		d.tell(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(modelLine(d.environment, &models[i]))))
+		d.printWrapped(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(modelLine(d.environment, &models[i]))))
 	}
 	offered, question := preferredModel(p, models), d.T("Model (a number or a name): ")
 	if offered != "" {
 		question = d.T("Model (a number or a name; Enter for %s): ", offered)
 	}
 	for {
-		answer, err := d.ask(plain.Strip(question))
+		answer, err := d.askLine(plain.Strip(question))
 		if err != nil {
 			return err
 		}
@@ -322,7 +322,7 @@ func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error 
 			continue
 		}
 		if err := checkModel(models, answer); err != nil {
-			d.tell(d.text.Error(err))
+			d.printWrapped(d.text.Error(err))
 			continue
 		}
 		if p, err = d.chooseKeyStore(p); err != nil {
@@ -342,7 +342,7 @@ func (d *setupDialog) chooseKeyStore(p config.Provider) (config.Provider, error)
 		!config.KeyringAnswers() {
 		return p, nil
 	}
-	n, err := d.choose([]string{d.T("in the keyring of this system"), d.T("in setup.yaml, readable by you alone")},
+	n, err := d.askChoice([]string{d.T("in the keyring of this system"), d.T("in setup.yaml, readable by you alone")},
 		d.T("Where is the key kept? (Enter for 1): "), "1")
 	if err != nil || n == 1 {
 		return p, err
@@ -350,14 +350,14 @@ func (d *setupDialog) chooseKeyStore(p config.Provider) (config.Provider, error)
 	return config.KeepInKeyring(p)
 }
 
-// choose shows a numbered list and returns the index of the choice; byDefault is the number for an
-// empty line.
-func (d *setupDialog) choose(names []string, question, byDefault string) (int, error) {
+// askChoice shows a numbered list and returns the index of the choice; byDefault is the number for
+// an empty line.
+func (d *setupDialog) askChoice(names []string, question, byDefault string) (int, error) {
 	for i, name := range names {
-		d.tell(fmt.Sprintf("  %d. %s", i+1, name))
+		d.printWrapped(fmt.Sprintf("  %d. %s", i+1, name))
 	}
 	for {
-		answer, err := d.ask(question)
+		answer, err := d.askLine(question)
 		if err != nil {
 			return 0, err
 		}
@@ -367,19 +367,19 @@ func (d *setupDialog) choose(names []string, question, byDefault string) (int, e
 	}
 }
 
-func (d *setupDialog) ask(question string) (string, error) {
-	fmt.Fprint(d.stderr, strings.TrimRight(fold(question, columns(d.stderr)), " ")+" ")
+func (d *setupDialog) askLine(question string) (string, error) {
+	fmt.Fprint(d.stderr, strings.TrimRight(foldLines(question, terminalWidth(d.stderr)), " ")+" ")
 	return readLine(d.in)
 }
 
 // askSecret reads a line without showing it.
 func (d *setupDialog) askSecret(question string) (string, error) {
-	show := hide(d.stdin) // before the question: a key may be pasted at once
+	show := hideInput(d.stdin) // before the question: a key may be pasted at once
 	defer func() {
 		show()
 		fmt.Fprintln(d.stderr)
 	}()
-	return d.ask(question)
+	return d.askLine(question)
 }
 
 // readLine reads a line; at the end of the input it returns an exit.

@@ -17,29 +17,29 @@ import (
 // showRun prints a run with every exchange, attempt and call (spec 10.1).
 func showRun(p *printer, view runView) {
 	t, r := p.text, view.Round
-	p.line("%s %s  %s", t.T("run"), r.ID, roundState(r))
+	p.printLine("%s %s  %s", t.T("run"), r.ID, roundState(r))
 	if !r.EndNote.IsZero() {
-		p.line("  %s", t.Sentence(r.EndNote))
+		p.printLine("  %s", t.Sentence(r.EndNote))
 	}
-	p.line("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), took(t, &r))
-	p.line("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
-	p.line("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider,
+	p.printLine("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), formatDuration(t, &r))
+	p.printLine("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
+	p.printLine("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider,
 		r.Model, t.T("trace"), r.TraceID)
 	if view.Trigger != nil {
-		p.line("  %s  %s", t.T("job"), oneLine(view.Trigger.LinearText(), 100))
+		p.printLine("  %s  %s", t.T("job"), oneLine(view.Trigger.LinearText(), 100))
 	}
 	for _, line := range chat.UndoLines(t, view.Undos) {
-		p.line("  %s", line)
+		p.printLine("  %s", line)
 	}
 	for i := range view.Notices {
 		m := &view.Notices[i]
 		for _, line := range chat.ToolNotice(t, m) {
-			p.line("%s", line)
+			p.printLine("%s", line)
 		}
 	}
 	for i := range view.Enrichments {
-		p.line("")
-		p.line("%s", t.T("read because a message names it"))
+		p.printLine("")
+		p.printLine("%s", t.T("read because a message names it"))
 		for k := range view.Enrichments[i].Calls {
 			showCall(p, &view.Enrichments[i].Calls[k])
 		}
@@ -53,28 +53,28 @@ func showRun(p *printer, view runView) {
 // showExchange prints a model call with its batch; own is the provider of its run.
 func showExchange(p *printer, e *store.ExchangeView, own string) {
 	t := p.text
-	p.line("")
-	p.line("%s %d  %s  %s  %s", t.T("exchange"), e.Number, e.Reason, e.State, e.Purpose)
+	p.printLine("")
+	p.printLine("%s %d  %s  %s  %s", t.T("exchange"), e.Number, e.Reason, e.State, e.Purpose)
 	for _, a := range e.Attempts {
-		p.line("  %s %d  %s%s  %s: %s  %s", t.T("attempt"), a.Number,
-			strings.TrimPrefix(a.Provider+" / "+a.Model+"  ", " /   "), milliseconds(t, a.ModelUS), a.Code,
-			oneLine(a.Error, 100), money(t, a.Money))
+		p.printLine("  %s %d  %s%s  %s: %s  %s", t.T("attempt"), a.Number,
+			strings.TrimPrefix(a.Provider+" / "+a.Model+"  ", " /   "), formatMillis(t, a.ModelUS), a.Code,
+			oneLine(a.Error, 100), formatMoney(t, a.Money))
 		if a.Partial != "" {
-			p.line("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
+			p.printLine("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
 		}
 	}
 	if e.Error != "" && len(e.Attempts) == 0 {
-		p.line("  %s", e.Error)
+		p.printLine("  %s", e.Error)
 	}
 	if m := e.Summary; m != nil && m.System != nil && m.System.Compaction != nil {
-		p.textf("  ", "tokens, estimated: %d before, %d after", m.System.Compaction.Before, m.System.Compaction.After)
-		p.line("  %s  %s", t.T("says"), oneLine(m.System.Summary, 100))
+		p.printText("  ", "tokens, estimated: %d before, %d after", m.System.Compaction.Before, m.System.Compaction.After)
+		p.printLine("  %s  %s", t.T("says"), oneLine(m.System.Summary, 100))
 	}
 	if e.Reply == nil {
 		return
 	}
 	if e.Reason == regie.ExchangeCommand {
-		p.textf("  ", "a command of the person's own; no model was asked")
+		p.printText("  ", "a command of the person's own; no model was asked")
 	} else {
 		showReply(p, e, own)
 	}
@@ -86,21 +86,21 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 // showReply prints what a model said and cost.
 func showReply(p *printer, e *store.ExchangeView, own string) {
 	t := p.text
-	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(t, e.ModelUS), t.T("first byte"),
-		milliseconds(t, e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
+	p.printLine("  %s  %s  (%s %s)  %s  %s", t.T("model"), formatMillis(t, e.ModelUS), t.T("first byte"),
+		formatMillis(t, e.FirstByteUS), formatTokens(t, e.Usage), formatMoney(t, e.Money))
 	if e.Provider != "" && e.Provider != own {
-		p.textf("  ", "answered by %s / %s in place of %s", e.Provider, e.Model, own)
+		p.printText("  ", "answered by %s / %s in place of %s", e.Provider, e.Model, own)
 	}
 	reply := e.Reply.AI
 	if reply == nil {
 		return
 	}
 	if !reply.Cached.IsZero() {
-		p.textf("  ", "from the response cache, answered %s; no model was asked",
+		p.printText("  ", "from the response cache, answered %s; no model was asked",
 			reply.Cached.Local().Format("2006-01-02 15:04:05"))
 	}
 	if reply.Text() != "" {
-		p.line("  %s  %s", t.T("says"), oneLine(reply.Text(), 100))
+		p.printLine("  %s  %s", t.T("says"), oneLine(reply.Text(), 100))
 	}
 }
 
@@ -113,20 +113,20 @@ func showCall(p *printer, c *regie.Call) {
 	if c.Recovered && c.State.Settled() { // until then it waits for its tool
 		state += " " + t.T("(recovered)")
 	}
-	p.line("  %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), oneLine(c.Arguments, 80))
+	p.printLine("  %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), oneLine(c.Arguments, 80))
 	if len(c.Executed) > 0 { // a person's own words ran, not the model's
-		p.line("     %s %s", t.T("edited by a person, to:"), oneLine(string(c.Executed), 80))
+		p.printLine("     %s %s", t.T("edited by a person, to:"), oneLine(string(c.Executed), 80))
 	}
 	outcome := oneLine(c.Result, 80)
 	if c.Error != nil {
 		outcome = string(c.Error.Code) + ": " + oneLine(c.Error.Message, 80)
 	}
-	p.line("     %s  %s  %s", state, milliseconds(t, c.DurationUS), outcome)
+	p.printLine("     %s  %s  %s", state, formatMillis(t, c.DurationUS), outcome)
 	switch {
 	case c.Resolution != nil:
-		p.textf("     ", "%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
+		p.printText("     ", "%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
 	case c.State == regie.CallUnknown:
-		p.textf("     ", "look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID)
+		p.printText("     ", "look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID)
 	}
 }
 
@@ -153,17 +153,17 @@ func showTotals(p *printer, view runView) {
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		calls = append(calls, fmt.Sprintf("%d %s", states[state], state))
 	}
-	p.line("")
-	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"),
+	p.printLine("")
+	p.printLine("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"),
 		asked, t.T("calls"), cmp.Or(strings.Join(calls, ", "), "0"))
 	// the mark of estimated tokens holds for the cost beside them
-	p.line("  %s  %s", tokens(t, usageOf(view)), chat.Cost(t, view.Spent))
-	p.line("  %s %s  %s %s", t.T("model"), milliseconds(t, model), t.T("tools"), milliseconds(t, tools))
+	p.printLine("  %s  %s", formatTokens(t, usageOf(view)), chat.Cost(t, view.Spent))
+	p.printLine("  %s %s  %s %s", t.T("model"), formatMillis(t, model), t.T("tools"), formatMillis(t, tools))
 	switch {
 	case view.AuditError != "":
-		p.line("%s  %s", t.T("log"), view.AuditError)
+		p.printLine("%s  %s", t.T("log"), view.AuditError)
 	case view.Audit != nil:
-		p.line("%s  %s", t.T("log"), t.T("%d events, chain verified", view.Audit.Events))
+		p.printLine("%s  %s", t.T("log"), t.T("%d events, chain verified", view.Audit.Events))
 	}
 }
 
@@ -183,7 +183,7 @@ func usageOf(view runView) (sum regie.Usage) {
 	return sum
 }
 
-func tokens(t *text.Printer, u regie.Usage) string {
+func formatTokens(t *text.Printer, u regie.Usage) string {
 	out := t.T("tokens %d in, %d out", u.Input, u.Output)
 	if u.Estimated {
 		out += t.T(" (estimated)")
@@ -197,8 +197,8 @@ func tokens(t *text.Printer, u regie.Usage) string {
 	return out
 }
 
-// money shows what a call cost, with what was reserved for it where anything was.
-func money(t *text.Printer, m regie.Money) string {
+// formatMoney shows what a call cost, with what was reserved for it where anything was.
+func formatMoney(t *text.Printer, m regie.Money) string {
 	spent := regie.Spending{Due: m.Reserved}
 	if m.Known {
 		spent = regie.Spending{Cost: m.Cost, Known: true}

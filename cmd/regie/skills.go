@@ -13,7 +13,7 @@ import (
 func newSkillsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "skills", Args: arguments(0, 0), Short: env.T("The skills that an agent has in this directory"),
+		Use: "skills", Args: checkArgCount(0, 0), Short: env.T("The skills that an agent has in this directory"),
 		Long: env.T("List the skills that an agent has in this directory: instructions for kinds of tasks, each a directory with a SKILL.md, in the open Agent Skills format. An agent is told the name and the description of each, and reads the rest when a task is about it.\n\nThey are read from .regie/skills and .agents/skills of a workspace that you trust (regie trust), and of your own from skills beside your regie.yaml and from ~/.agents/skills. Of two with one name the first in this order is taken."),
 		RunE: func(*cobra.Command, []string) error {
 			root, err := env.localWorkspace(true)
@@ -22,7 +22,7 @@ func newSkillsCommand(env *environment) *cobra.Command {
 			}
 			set := app.Skills(env.config, root)
 			return printLines(env, asJSON, skillsJSON(env, &set), nil, func(p *printer) {
-				skillLines(env, root, &set, p.line)
+				skillLines(env, root, &set, p.printLine)
 			})
 		},
 	}
@@ -55,7 +55,7 @@ func noticeLine(env *environment, n *app.SkillNotice) string {
 	if n.Refused {
 		mark = "✗"
 	}
-	return "  " + mark + " " + env.pair(plain.Line(n.Dir), plain.Line(noticeText(env, n)))
+	return "  " + mark + " " + env.joinPair(plain.Line(n.Dir), plain.Line(noticeText(env, n)))
 }
 
 // skillLines writes skills for people, and how many of the workspace's do not count yet.

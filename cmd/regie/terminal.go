@@ -16,8 +16,9 @@ func isTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// attended reports whether a person can be asked: they read what is written and type what is read.
-func attended(in *os.File, out io.Writer) bool { return isTerminal(in) && isTerminal(out) }
+// isAttended reports whether a person can be asked: they read what is written and type what is
+// read.
+func isAttended(in *os.File, out io.Writer) bool { return isTerminal(in) && isTerminal(out) }
 
 // output is standard output that remembers what could not be written: a command whose answer went
 // nowhere has not done its job.
@@ -38,9 +39,9 @@ func (o *output) Write(data []byte) (int, error) {
 // Fd is the descriptor, for those who ask whether it is a terminal.
 func (o *output) Fd() uintptr { return o.file.Fd() }
 
-// hide stops a terminal from showing what is typed until show is called, also where the program is
-// interrupted meanwhile.
-func hide(file *os.File) (show func()) {
+// hideInput stops a terminal from showing what is typed until show is called, also where the
+// program is interrupted meanwhile.
+func hideInput(file *os.File) (show func()) {
 	fd := int(file.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
@@ -67,8 +68,8 @@ func hide(file *os.File) (show func()) {
 	}
 }
 
-// columns is how wide a terminal is; 0 where none is, or none says so.
-func columns(stream io.Writer) int {
+// terminalWidth is how wide a terminal is; 0 where none is, or none says so.
+func terminalWidth(stream io.Writer) int {
 	file, ok := stream.(*os.File)
 	if !ok {
 		return 0
@@ -80,8 +81,9 @@ func columns(stream io.Writer) int {
 	return int(size.Col)
 }
 
-// fold breaks lines between words, so that a terminal does not break them in the middle of one.
-func fold(text string, width int) string {
+// foldLines breaks lines between words, so that a terminal does not break them in the middle of
+// one.
+func foldLines(text string, width int) string {
 	if width <= 0 {
 		return text
 	}

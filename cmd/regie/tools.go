@@ -18,21 +18,21 @@ import (
 func newToolsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	tools := &cobra.Command{
-		Use: "tools", Args: arguments(0, 0), Short: env.T("The tools that agents can call"),
+		Use: "tools", Args: checkArgCount(0, 0), Short: env.T("The tools that agents can call"),
 		Long: env.T("List the tools that agents can call: each with its kind (a query only reads, an action changes something) and its effect class, which says what becomes of a call that is cut (read: it is made again, keyed: too, under the same key; verifiable: what it was to do is looked at; once: a person is asked).\n\nWhat a call may do without asking is another matter: see regie rules."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := listTools(cmd.Context(), env)
 			return printLines(env, asJSON, found, err, func(p *printer) {
 				for i := range found {
 					t := &found[i]
-					p.line("%-26s %-6s %-10s %s", plain.Line(t.Name), t.Kind, t.Class,
+					p.printLine("%-26s %-6s %-10s %s", plain.Line(t.Name), t.Kind, t.Class,
 						oneLine(plain.Line(t.Description), 100))
 				}
 			})
 		},
 	}
 	tools.AddCommand(&cobra.Command{
-		Use: "show NAME", Args: arguments(1, 1), Short: env.T("One tool, with the JSON Schema of its arguments"),
+		Use: "show NAME", Args: checkArgCount(1, 1), Short: env.T("One tool, with the JSON Schema of its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := listTools(cmd.Context(), env)
 			if err != nil {
@@ -65,11 +65,11 @@ func listTools(ctx context.Context, env *environment) ([]regie.ToolDefinition, e
 // showTool prints a tool with its whole description, which is the model's and English, and its
 // schema.
 func showTool(p *printer, t *regie.ToolDefinition) {
-	p.line("%s  %s, %s, %s", plain.Line(t.Name), t.Kind, t.Class, t.Risk)
+	p.printLine("%s  %s, %s, %s", plain.Line(t.Name), t.Kind, t.Class, t.Risk)
 	if len(t.Aliases) > 0 {
-		p.line("%s", p.text.T("%s: %s", p.text.T("other names"), plain.Line(strings.Join(t.Aliases, ", "))))
+		p.printLine("%s", p.text.T("%s: %s", p.text.T("other names"), plain.Line(strings.Join(t.Aliases, ", "))))
 	}
 	var schema bytes.Buffer
 	_ = json.Indent(&schema, t.Parameters, "", "  ") // a tool without a valid schema is registered nowhere
-	p.line("\n%s\n\n%s", t.Description, schema.String())
+	p.printLine("\n%s\n\n%s", t.Description, schema.String())
 }

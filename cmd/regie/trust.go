@@ -20,7 +20,7 @@ import (
 func newTrustCommand(env *environment) *cobra.Command {
 	var revoke, show, yes, asJSON bool
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Args: arguments(0, 1),
+		Use: "trust [DIR]", Args: checkArgCount(0, 1),
 		Short: env.T("Decide whether what a workspace's files say to agents counts"),
 		Long:  env.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -66,7 +66,7 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 		return err
 	}
 	if !yes {
-		if err := env.confirm(env.T("Trust exactly this? [y/N] "), env.T("not trusted")); err != nil {
+		if err := env.askConfirmation(env.T("Trust exactly this? [y/N] "), env.T("not trusted")); err != nil {
 			return err
 		}
 	}
@@ -79,26 +79,26 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 
 // showProject prints what a workspace holds for agents, and whether it is trusted.
 func showProject(env *environment, p *printer, seen *app.Project) {
-	p.line("%s", env.pair(plain.Line(seen.Root), describeTrust(env, seen)))
+	p.printLine("%s", env.joinPair(plain.Line(seen.Root), describeTrust(env, seen)))
 	if len(seen.Files)+len(seen.Odd) == 0 {
-		p.textf("", "nothing is there that would say anything to agents")
+		p.printText("", "nothing is there that would say anything to agents")
 	}
 	for _, err := range []error{seen.Damaged, seen.Unread, seen.Broken, seen.ServersBroken} {
 		if err != nil {
-			p.line("✗ %s", plain.Line(env.text.Error(err)))
+			p.printLine("✗ %s", plain.Line(env.text.Error(err)))
 		}
 	}
 	showKeys(env, p, seen)
 	showServers(env, p, seen)
 	if len(seen.Skills)+len(seen.Notices) > 0 {
-		p.textf("\n", "Skills, which an agent reads when a task is about what they say:")
+		p.printText("\n", "Skills, which an agent reads when a task is about what they say:")
 	}
 	for i := range seen.Skills {
 		s := &seen.Skills[i]
-		p.line("  %s", env.pair(s.Name+" ("+plain.Line(s.Dir)+")", s.Description))
+		p.printLine("  %s", env.joinPair(s.Name+" ("+plain.Line(s.Dir)+")", s.Description))
 	}
 	for i := range seen.Notices {
-		p.line("%s", noticeLine(env, &seen.Notices[i]))
+		p.printLine("%s", noticeLine(env, &seen.Notices[i]))
 	}
 	showFiles(p, seen)
 }
@@ -120,35 +120,35 @@ func describeTrust(env *environment, seen *app.Project) string {
 // showKeys prints the settings of the workspace's file, and whether each counts.
 func showKeys(env *environment, p *printer, seen *app.Project) {
 	if len(seen.Keys) > 0 {
-		p.textf("\n", "Settings in %s:", ".regie/regie.yaml")
+		p.printText("\n", "Settings in %s:", ".regie/regie.yaml")
 	}
 	if seen.Apart && len(seen.Keys) > 0 {
-		p.textf("  ! ", "they are not read: another file is named with --config or REGIE_CONFIG")
+		p.printText("  ! ", "they are not read: another file is named with --config or REGIE_CONFIG")
 	}
 	for _, k := range seen.Keys {
 		about := plain.Line(k.Key) + " (" + env.T("line %d", k.Line) + ")"
 		if !seen.Apart {
-			about = env.pair(about, describeUse(env, k, seen.Trusted()))
+			about = env.joinPair(about, describeUse(env, k, seen.Trusted()))
 		}
-		p.line("  %s", about)
+		p.printLine("  %s", about)
 		if k.Use != config.UseNever {
 			for line := range strings.Lines(k.Text) {
-				p.line("      │ %s", plain.Line(strings.TrimRight(line, "\n")))
+				p.printLine("      │ %s", plain.Line(strings.TrimRight(line, "\n")))
 			}
 		}
 	}
 	if seen.Allowing > 0 && !seen.Apart {
-		p.textf("  ! ", "rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing)
+		p.printText("  ! ", "rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing)
 	}
 }
 
 // showServers prints the MCP servers that a workspace names, and what each would run.
 func showServers(env *environment, p *printer, seen *app.Project) {
 	if len(seen.Servers) > 0 {
-		p.textf("\n", "MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json")
+		p.printText("\n", "MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json")
 	}
 	if seen.ServersBroken != nil {
-		p.line("  ✗ %s", plain.Line(env.text.Error(seen.ServersBroken)))
+		p.printLine("  ✗ %s", plain.Line(env.text.Error(seen.ServersBroken)))
 	}
 	for i := range seen.Servers {
 		s := &seen.Servers[i]
@@ -156,17 +156,17 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 		if s.Command != "" {
 			what = shellWords(append([]string{s.Command}, s.Args...))
 		}
-		p.line("  %s", plain.Line(env.pair(s.Name, what)))
+		p.printLine("  %s", plain.Line(env.joinPair(s.Name, what)))
 		if s.Dir != "" {
-			p.textf("      ", "in %s", plain.Line(s.Dir))
+			p.printText("      ", "in %s", plain.Line(s.Dir))
 		}
 		if len(s.Variables) > 0 {
-			p.textf("      ", "gets from your environment: %s", plain.Line(strings.Join(s.Variables, ", ")))
+			p.printText("      ", "gets from your environment: %s", plain.Line(strings.Join(s.Variables, ", ")))
 		}
 		if s.Yours || s.Disabled {
-			p.textf("      ", "is not used: the file turns it off, or your own settings name a server so")
+			p.printText("      ", "is not used: the file turns it off, or your own settings name a server so")
 		} else if s.Why != nil {
-			p.line("      ✗ %s", plain.Line(env.text.Error(s.Why)))
+			p.printLine("      ✗ %s", plain.Line(env.text.Error(s.Why)))
 		}
 	}
 }
@@ -189,17 +189,17 @@ func describeUse(env *environment, k config.ProjectKey, trusted bool) string {
 // showFiles prints the files to be trusted; against an earlier decision the difference.
 func showFiles(p *printer, seen *app.Project) {
 	if seen.State == app.StateChanged {
-		p.textf("\n", "What has changed since it was trusted (+ new, ~ changed, - gone):")
+		p.printText("\n", "What has changed since it was trusted (+ new, ~ changed, - gone):")
 		for _, change := range seen.Changes {
-			p.line("  %s %s", change.What.Mark(), plain.Line(change.Path))
+			p.printLine("  %s %s", change.What.Mark(), plain.Line(change.Path))
 		}
 	}
 	if len(seen.Files) == 0 || seen.Unread != nil {
 		return
 	}
-	p.textf("\n", "Files: %d, SHA-256 %s", len(seen.Files), seen.SHA256.String())
+	p.printText("\n", "Files: %d, SHA-256 %s", len(seen.Files), seen.SHA256.String())
 	for _, f := range seen.Files {
-		p.line("  %s  %9d  %s", f.SHA256.String()[:12], f.Size, plain.Line(f.Path))
+		p.printLine("  %s  %9d  %s", f.SHA256.String()[:12], f.Size, plain.Line(f.Path))
 	}
 }
 

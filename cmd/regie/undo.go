@@ -22,7 +22,7 @@ type undoFlags struct {
 func newUndoCommand(env *environment) *cobra.Command {
 	var f undoFlags
 	cmd := &cobra.Command{
-		Use: "undo [ID]", Args: arguments(0, 1),
+		Use: "undo [ID]", Args: checkArgCount(0, 1),
 		Short: env.T("Take back what a run did to files"),
 		Long:  env.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now. What a run did otherwise is listed and stays.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +66,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 	}
 	if len(plan.Conflicts(f.force)) > 0 {
 		if f.yes && !f.json {
-			env.page(env.stderr).UndoPlan(&plan, 1)
+			env.newPage(env.stderr).UndoPlan(&plan, 1)
 		}
 		fmt.Fprintln(env.stderr, "regie: "+chat.UndoInTheWay(env.text, &plan, "--force"))
 		return exit{exitError}
@@ -75,7 +75,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 		return nil
 	}
 	if !f.yes {
-		if err := env.confirm(env.T("Undo this? [y/N] "), env.T("nothing was undone")); err != nil {
+		if err := env.askConfirmation(env.T("Undo this? [y/N] "), env.T("nothing was undone")); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 		if f.json {
 			err = writeJSON(env.stdout, done)
 		} else {
-			page := env.page(env.stdout)
+			page := env.newPage(env.stdout)
 			page.Undone(&done)
 			err = page.Err()
 		}
@@ -107,7 +107,7 @@ func showUndoPlan(env *environment, plan *regie.UndoPlan, f undoFlags) error {
 	case f.json, f.yes:
 		return nil
 	}
-	page := env.page(env.stderr)
+	page := env.newPage(env.stderr)
 	if f.dry {
 		page.W = env.stdout
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// arguments checks the number of a command's arguments; most is negative where there is no limit.
-func arguments(least, most int) cobra.PositionalArgs {
+// checkArgCount checks the number of a command's arguments; most is negative where there is no
+// limit.
+func checkArgCount(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch n := len(args); {
 		case n >= least && (most < 0 || n <= most):
@@ -75,7 +76,7 @@ func translateHelp(env *environment, root *cobra.Command) {
 	visitCommands(root, func(cmd *cobra.Command) {
 		// cobra shows the help of a group whatever follows its name
 		if cmd != root && cmd.HasSubCommands() && !cmd.Runnable() {
-			cmd.Args, cmd.RunE = arguments(0, 0), func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Args, cmd.RunE = checkArgCount(0, 0), func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 		if cmd.Args != nil && cmd.ValidArgsFunction == nil && !slices.Contains(takesFiles, cmd.Name()) {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -10,14 +10,14 @@ import (
 func newVersionCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Args: arguments(0, 0), PersistentPreRunE: skipConfig,
+		Use: "version", Args: checkArgCount(0, 0), PersistentPreRunE: skipConfig,
 		Short: env.T("The version of this program"),
 		RunE: func(*cobra.Command, []string) error {
 			out := map[string]string{
 				"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 			}
 			return printLines(env, asJSON, out, nil, func(p *printer) {
-				p.line("regie %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				p.printLine("regie %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			})
 		},
 	}

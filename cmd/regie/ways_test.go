@@ -33,7 +33,7 @@ func TestAnswerWith(t *testing.T) {
 				t.Errorf("of %+v is advised %q; %s: %v", m, advised, way, taken)
 			}
 		}
-		lines := strings.Join((&awaited{Kind: "question", Command: "regie answer x", module: &m}).lines(text.New("en")), "\n")
+		lines := strings.Join((&awaited{Kind: "question", Command: "regie answer x", module: &m}).describeLines(text.New("en")), "\n")
 		if !strings.Contains(lines, "regie answer x "+advised) {
 			t.Errorf("of %+v is said %q", m, lines)
 		}

@@ -112,8 +112,8 @@ func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOpti
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
-// in is the request template of a directory.
-func (a *agent) in(dir string) (dispatch.RunRequest, error) {
+// requestIn is the request template of a directory.
+func (a *agent) requestIn(dir string) (dispatch.RunRequest, error) {
 	if !filepath.IsAbs(dir) {
 		return dispatch.RunRequest{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path",
 			dir)
@@ -125,26 +125,26 @@ func (a *agent) in(dir string) (dispatch.RunRequest, error) {
 func (a *agent) NewSession(_ context.Context, in sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
 	s := &session{id: regie.NewID()}
 	var err error
-	if s.request, err = a.in(in.Cwd); err == nil {
-		a.open(s)
+	if s.request, err = a.requestIn(in.Cwd); err == nil {
+		a.openSession(s)
 	}
-	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id.String())}, a.refused(err)
+	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id.String())}, a.editorError(err)
 }
 
-func (a *agent) open(s *session) {
+func (a *agent) openSession(s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sessions[sdk.SessionId(s.id.String())] = s
 }
 
-// known is a session that the editor has open.
-func (a *agent) known(id sdk.SessionId) (*session, error) {
+// knownSession is a session that the editor has open.
+func (a *agent) knownSession(id sdk.SessionId) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.sessions[id]; s != nil {
 		return s, nil
 	}
-	return nil, regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(clip(string(id), 60)))
+	return nil, regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(truncateText(string(id), 60)))
 }
 
 // ResumeSession implements sdk.Agent: an editor loads the session.
@@ -160,33 +160,33 @@ func (a *agent) CloseSession(context.Context, sdk.CloseSessionRequest) (sdk.Clos
 // LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on
 // it is followed. A session of another workspace is unknown.
 func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (out sdk.LoadSessionResponse, _ error) {
-	request, err := a.in(in.Cwd)
+	request, err := a.requestIn(in.Cwd)
 	if err != nil {
-		return out, a.refused(err)
+		return out, a.editorError(err)
 	}
 	id, err := regie.ParseID(string(in.SessionId))
 	if err != nil {
-		return out, a.refused(err)
+		return out, a.editorError(err)
 	}
 	view, err := a.Control.Session(ctx, id)
 	if err == nil && view.Root != request.Root {
 		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
 	}
 	if err != nil {
-		return out, a.refused(err)
+		return out, a.editorError(err)
 	}
 	// the session's own
 	request.Agent, request.Provider, request.Model, request.Settings = view.Agent, "", "", regie.Hash{}
-	if old, err := a.known(in.SessionId); err == nil {
+	if old, err := a.knownSession(in.SessionId); err == nil {
 		old.stopFollowing()
 	}
 	s := &session{id: id, request: request}
 	s.seen.Store(view.Head)
-	a.open(s)
-	if err = a.replay(ctx, s, &view); err == nil {
+	a.openSession(s)
+	if err = a.replaySession(ctx, s, &view); err == nil {
 		a.goOn(s, &view)
 	}
-	return out, a.refused(err)
+	return out, a.editorError(err)
 }
 
 // ListSessions implements sdk.Agent: the newest sessions, on one page.
@@ -195,9 +195,9 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 ) {
 	filter := store.SessionFilter{Type: regie.SessionChat} // automations are no conversations
 	if in.Cwd != nil {
-		request, err := a.in(*in.Cwd)
+		request, err := a.requestIn(*in.Cwd)
 		if err != nil {
-			return out, a.refused(err)
+			return out, a.editorError(err)
 		}
 		filter.Root = request.Root
 	}
@@ -210,14 +210,14 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 			SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at,
 		}
 	}
-	return out, a.refused(err)
+	return out, a.editorError(err)
 }
 
 // Cancel implements sdk.Agent: a prompt that waits is told so by its own context.
 func (a *agent) Cancel(context.Context, sdk.CancelNotification) error { return nil }
 
-// interrupt interrupts a round; one that has ended meanwhile needs none.
-func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
+// interruptRound interrupts a round; one that has ended meanwhile needs none.
+func (a *agent) interruptRound(ctx context.Context, round regie.ID) error {
 	err := a.Control.Interrupt(context.WithoutCancel(ctx), round)
 	if code := regie.CodeOf(err); code == regie.CodeConflict || code == regie.CodeNotFound {
 		return nil
@@ -225,9 +225,9 @@ func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
 	return err
 }
 
-// refused is an error as the editor shows it: its sentence in the person's language, with the
+// editorError is an error as the editor shows it: its sentence in the person's language, with the
 // stable code.
-func (a *agent) refused(err error) error {
+func (a *agent) editorError(err error) error {
 	if _, is := errors.AsType[*sdk.RequestError](err); is || err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -239,13 +239,13 @@ func (a *agent) refused(err error) error {
 	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: data}
 }
 
-// tell sends one update.
-func (a *agent) tell(ctx context.Context, s *session, update sdk.SessionUpdate) error {
+// sendUpdate sends one update.
+func (a *agent) sendUpdate(ctx context.Context, s *session, update sdk.SessionUpdate) error {
 	return a.conn.SessionUpdate(ctx, sdk.SessionNotification{SessionId: sdk.SessionId(s.id.String()), Update: update})
 }
 
-// clip shortens a text to a number of bytes, and says so.
-func clip(text string, most int) string {
+// truncateText shortens a text to a number of bytes, and says so.
+func truncateText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -18,9 +18,10 @@ import (
 // errLater says that the person has left open what they were asked: it stays in the inbox.
 var errLater = errors.New("left open")
 
-// ask begins to put to the person what the session waits for, where nobody does so yet, and ends it
-// where nothing is waited for any more: it was answered elsewhere, withdrawn, or has expired.
-func (f *follower) ask(ctx context.Context) {
+// askPending begins to put to the person what the session waits for, where nobody does so yet, and
+// ends it where nothing is waited for any more: it was answered elsewhere, withdrawn, or has
+// expired.
+func (f *follower) askPending(ctx context.Context) {
 	waits := f.state == regie.SessionWaitingValidation || f.state == regie.SessionWaitingResponse
 	switch {
 	case !waits && f.asking != nil:
@@ -41,12 +42,12 @@ func (f *follower) stopAsking() {
 	f.asking, f.asked = nil, nil
 }
 
-// left ends a turn whose person has left open what they were asked.
-func (f *follower) left(err error) (sdk.StopReason, error) {
+// endLeft ends a turn whose person has left open what they were asked.
+func (f *follower) endLeft(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
 		return "", err
 	}
-	f.say("\n\n" + f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again"))
+	f.sendText("\n\n" + f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again"))
 	return sdk.StopReasonEndTurn, f.err
 }
 
@@ -79,7 +80,7 @@ type choices[T any] struct {
 	means   map[sdk.PermissionOptionId]T
 }
 
-func (c *choices[T]) add(kind sdk.PermissionOptionKind, id sdk.PermissionOptionId, name string, means T) {
+func (c *choices[T]) addChoice(kind sdk.PermissionOptionKind, id sdk.PermissionOptionId, name string, means T) {
 	c.options = append(c.options, sdk.PermissionOption{Kind: kind, Name: name, OptionId: id})
 	if c.means == nil {
 		c.means = map[sdk.PermissionOptionId]T{}
@@ -87,9 +88,9 @@ func (c *choices[T]) add(kind sdk.PermissionOptionKind, id sdk.PermissionOptionI
 	c.means[id] = means
 }
 
-// ask asks the person, and returns what they said, with the reason that the protocol has no word
-// for. It returns errLater for what they leave open; what was not offered decides nothing.
-func (c *choices[T]) ask(ctx context.Context, f *follower, call sdk.ToolCallUpdate) (means T, reason string,
+// askPerson asks the person, and returns what they said, with the reason that the protocol has no
+// word for. It returns errLater for what they leave open; what was not offered decides nothing.
+func (c *choices[T]) askPerson(ctx context.Context, f *follower, call sdk.ToolCallUpdate) (means T, reason string,
 	err error,
 ) {
 	pending := sdk.ToolCallStatusPending
@@ -115,7 +116,7 @@ func (c *choices[T]) ask(ctx context.Context, f *follower, call sdk.ToolCallUpda
 // covers in words, no.
 func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie.Review) error {
 	t := f.Text
-	d := f.s.draw(review.Tool, string(review.Arguments))
+	d := f.s.drawCall(review.Tool, string(review.Arguments))
 	title := plain.Visible(t.Sentence(review.Preview.Sentence))
 	var why []string
 	for i := range review.Grounds {
@@ -131,17 +132,17 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 		d.content = append([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(why, "\n")))}, d.content...)
 	}
 	var said choices[regie.Decision]
-	said.add(sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"), regie.Decision{Answer: regie.AnswerAllow})
+	said.addChoice(sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"), regie.Decision{Answer: regie.AnswerAllow})
 	for i := range review.Preview.Scopes {
 		scope, n := &review.Preview.Scopes[i], sdk.PermissionOptionId(strconv.Itoa(i))
 		covers := plain.Line(t.Sentence(scope.Sentence))
-		said.add(sdk.PermissionOptionKindAllowAlways, "session:"+n, t.T("Allow in this session: %s", covers),
+		said.addChoice(sdk.PermissionOptionKindAllowAlways, "session:"+n, t.T("Allow in this session: %s", covers),
 			regie.Decision{Answer: regie.AnswerSession, Scope: scope})
-		said.add(sdk.PermissionOptionKindAllowAlways, "always:"+n, t.T("Always allow in this workspace: %s", covers),
+		said.addChoice(sdk.PermissionOptionKindAllowAlways, "always:"+n, t.T("Always allow in this workspace: %s", covers),
 			regie.Decision{Answer: regie.AnswerAlways, Scope: scope})
 	}
-	said.add(sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"), regie.Decision{Answer: regie.AnswerDeny})
-	decision, reason, err := said.ask(ctx, f, sdk.ToolCallUpdate{
+	said.addChoice(sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"), regie.Decision{Answer: regie.AnswerDeny})
+	decision, reason, err := said.askPerson(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind,
 		Locations: d.locations, Content: d.content,
 	})
@@ -155,7 +156,7 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 	_, err = f.Control.Decide(ctx, dispatch.DecideRequest{
 		ApprovalID: approval, Request: regie.NewID().String(), Decisions: []regie.Decision{decision},
 	})
-	return overtaken(err)
+	return dropOvertaken(err)
 }
 
 // putQuestion puts a question to the person as a choice: of its options, or of yes and no. What is
@@ -163,19 +164,19 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 	var said choices[regie.QuestionReply]
 	if q.Module.Kind == regie.ModuleValidation {
-		said.add(sdk.PermissionOptionKindAllowOnce, "yes", f.Text.T("Yes"), chat.YesNo(true))
-		said.add(sdk.PermissionOptionKindRejectOnce, "no", f.Text.T("No"), chat.YesNo(false))
+		said.addChoice(sdk.PermissionOptionKindAllowOnce, "yes", f.Text.T("Yes"), chat.YesNo(true))
+		said.addChoice(sdk.PermissionOptionKindRejectOnce, "no", f.Text.T("No"), chat.YesNo(false))
 	}
 	for i, name := range q.Module.Options {
-		said.add(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionId("choice:"+strconv.Itoa(i)), plain.Line(name),
+		said.addChoice(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionId("choice:"+strconv.Itoa(i)), plain.Line(name),
 			regie.QuestionReply{Choices: []string{name}})
 	}
 	if q.Module.AllowFreeText {
-		said.add(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"),
+		said.addChoice(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"),
 			regie.QuestionReply{})
 	}
 	title, kind := plain.Visible(q.Module.Text), sdk.ToolKindOther
-	reply, _, err := said.ask(ctx, f, sdk.ToolCallUpdate{
+	reply, _, err := said.askPerson(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title, Kind: &kind,
 	})
 	switch {
@@ -187,12 +188,12 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 	_, err = f.Control.Answer(ctx, dispatch.AnswerRequest{
 		QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply,
 	})
-	return overtaken(err)
+	return dropOvertaken(err)
 }
 
-// overtaken drops the errors of an answer that came behind another one: the events tell what became
-// of it.
-func overtaken(err error) error {
+// dropOvertaken drops the errors of an answer that came behind another one: the events tell what
+// became of it.
+func dropOvertaken(err error) error {
 	switch regie.CodeOf(err) {
 	case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound:
 		return nil

@@ -17,9 +17,9 @@ import (
 // maxShown bounds what is shown of a call's result, in bytes.
 const maxShown = 32 << 10
 
-// segments are what a prompt says: texts, and files of the workspace that it links as enrichments
-// (spec 7.3). It returns CodeBadRequest for what the agent has not said it takes.
-func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
+// promptSegments are what a prompt says: texts, and files of the workspace that it links as
+// enrichments (spec 7.3). It returns CodeBadRequest for what the agent has not said it takes.
+func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
 	var out []regie.Segment
 	say := func(text string) {
 		if n := len(out); n > 0 && out[n-1].Enrichment == nil {
@@ -34,7 +34,7 @@ func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment
 		case b.Text != nil:
 			say(b.Text.Text)
 		case b.ResourceLink != nil:
-			path, ok := s.within(b.ResourceLink.Uri)
+			path, ok := s.workspacePath(b.ResourceLink.Uri)
 			block, there := regie.EnrichmentBlock{}, false
 			if ok {
 				block, there = look(path)
@@ -59,8 +59,8 @@ func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment
 	return out, nil
 }
 
-// within is the path in the workspace that an address names.
-func (s *session) within(address string) (string, bool) {
+// workspacePath is the path in the workspace that an address names.
+func (s *session) workspacePath(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
 		return "", false
@@ -69,8 +69,8 @@ func (s *session) within(address string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
-// silent are the tools that are shown in another way: as a plan, a question, an answer.
-func silent(tool string) bool {
+// isSilent are the tools that are shown in another way: as a plan, a question, an answer.
+func isSilent(tool string) bool {
 	return tool == "session.update_plan" || tool == "session.ask_user" || tool == "session.complete"
 }
 
@@ -104,13 +104,13 @@ type drawn struct {
 	content   []sdk.ToolCallContent
 }
 
-// draw shows a call by its arguments.
-func (s *session) draw(tool, written string) drawn {
+// drawCall shows a call by its arguments.
+func (s *session) drawCall(tool, written string) drawn {
 	var args arguments
 	_ = json.Unmarshal([]byte(written), &args) // a model's: what does not fit is shown without
 	d := drawn{kind: cmp.Or(kinds[tool], sdk.ToolKindOther)}
 	about := cmp.Or(args.Path, args.Query, args.Command, written)
-	d.title = plain.Line(strings.TrimSpace(tool + " " + clip(about, 200)))
+	d.title = plain.Line(strings.TrimSpace(tool + " " + truncateText(about, 200)))
 	if args.Path == "" || !filepath.IsLocal(args.Path) || !strings.HasPrefix(tool, "files.") {
 		return d
 	}
@@ -118,19 +118,19 @@ func (s *session) draw(tool, written string) drawn {
 	d.locations = []sdk.ToolCallLocation{{Path: at}}
 	switch {
 	case tool == "files.write_file" && (args.Mode == "" || args.Mode == "create"):
-		d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(clip(args.Content, regie.MaxDiff))))
+		d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(truncateText(args.Content, regie.MaxDiff))))
 	case tool == "files.edit_file":
 		for _, e := range args.Edits {
-			d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(clip(e.New, maxShown)),
-				plain.Visible(clip(e.Old, maxShown))))
+			d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(truncateText(e.New, maxShown)),
+				plain.Visible(truncateText(e.Old, maxShown))))
 		}
 	}
 	return d
 }
 
-// start is a call as an editor is told it first, with what it brought where it has that.
-func (s *session) start(c *regie.Call) sdk.SessionUpdate {
-	d := s.draw(c.Tool, c.Arguments)
+// startUpdate is a call as an editor is told it first, with what it brought where it has that.
+func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
+	d := s.drawCall(c.Tool, c.Arguments)
 	if c.State.Settled() {
 		d.content = append(d.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
 	}
@@ -158,5 +158,5 @@ func resultOf(c *regie.Call) string {
 	if c.Error != nil {
 		result = string(c.Error.Code) + ": " + c.Error.Message
 	}
-	return plain.Strip(clip(result, maxShown))
+	return plain.Strip(truncateText(result, maxShown))
 }

@@ -35,13 +35,13 @@ type follower struct {
 	asked   chan error            // how it ended: nil where all was answered
 }
 
-func (a *agent) follow(s *session, round regie.ID) *follower {
+func (a *agent) newFollower(s *session, round regie.ID) *follower {
 	return &follower{agent: a, s: s, round: round, drawn: map[regie.ID]regie.ID{}}
 }
 
-// run follows to the end of the round. The end of ctx interrupts it where a prompt waits, unless
-// the editor has gone: that stops nothing.
-func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
+// followRound follows to the end of the round. The end of ctx interrupts it where a prompt waits,
+// unless the editor has gone: that stops nothing.
+func (f *follower) followRound(ctx context.Context) (sdk.StopReason, error) {
 	inner, leave := context.WithCancel(f.ctx)
 	defer leave()
 	feed := chat.Follow(inner, f.Control, f.s.id, f.s.seen.Load())
@@ -49,41 +49,41 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 	defer f.stopAsking()
 	stopped := ctx.Done()
 	for f.end == "" && f.err == nil {
-		f.ask(inner)
+		f.askPending(inner)
 		select {
 		case item := <-feed.Items:
-			f.item(item)
+			f.handleItem(item)
 		case err := <-feed.Ended:
 			return "", err
 		case err := <-f.asked:
 			f.stopAsking()
 			if err != nil {
-				return f.left(err)
+				return f.endLeft(err)
 			}
 			f.state = "" // until an event says that more is asked
 		case <-f.conn.Done():
 			return "", context.Canceled
 		case <-stopped:
 			stopped = nil
-			if f.background || f.gone() {
+			if f.background || f.hasGone() {
 				return "", context.Canceled
 			}
 			f.cancelled = true
 			f.stopAsking()
-			f.fails(f.interrupt(inner, f.round))
+			f.keepError(f.interruptRound(inner, f.round))
 		}
 	}
 	if f.err != nil {
 		return "", f.err
 	}
-	return f.ended()
+	return f.stopReason()
 }
 
-// fails keeps the first error.
-func (f *follower) fails(err error) { f.err = cmp.Or(f.err, err) }
+// keepError keeps the first error.
+func (f *follower) keepError(err error) { f.err = cmp.Or(f.err, err) }
 
-// gone reports whether the editor has gone.
-func (f *follower) gone() bool {
+// hasGone reports whether the editor has gone.
+func (f *follower) hasGone() bool {
 	select {
 	case <-f.conn.Done():
 		return true
@@ -92,53 +92,53 @@ func (f *follower) gone() bool {
 	}
 }
 
-// tell sends one update.
-func (f *follower) tell(update sdk.SessionUpdate) {
+// sendUpdate sends one update.
+func (f *follower) sendUpdate(update sdk.SessionUpdate) {
 	if f.err == nil {
-		f.err = f.agent.tell(f.ctx, f.s, update)
+		f.err = f.agent.sendUpdate(f.ctx, f.s, update)
 	}
 }
 
-// say tells a piece of what the agent says.
-func (f *follower) say(text string) {
+// sendText tells a piece of what the agent says.
+func (f *follower) sendText(text string) {
 	if text = plain.Strip(text); text != "" {
-		f.tell(sdk.UpdateAgentMessageText(text))
+		f.sendUpdate(sdk.UpdateAgentMessageText(text))
 	}
 }
 
-// think tells a piece of what the agent thinks.
-func (f *follower) think(text string) {
+// sendThought tells a piece of what the agent thinks.
+func (f *follower) sendThought(text string) {
 	if text != "" {
-		f.tell(sdk.UpdateAgentThoughtText(text))
+		f.sendUpdate(sdk.UpdateAgentThoughtText(text))
 	}
 }
 
-// item tells one item.
-func (f *follower) item(item dispatch.Item) {
+// handleItem tells one item.
+func (f *follower) handleItem(item dispatch.Item) {
 	if item.Delta != nil {
-		f.delta(item.Delta)
+		f.sendDelta(item.Delta)
 	}
 	if item.Event != nil {
-		f.event(item.Event)
+		f.handleEvent(item.Event)
 		f.s.seen.Store(item.Event.Seq)
 	}
 	for _, held := range f.replies.Release() {
-		f.delta(held)
+		f.sendDelta(held)
 	}
 }
 
-// delta tells a piece of a reply.
-func (f *follower) delta(d *dispatch.Delta) {
+// sendDelta tells a piece of a reply.
+func (f *follower) sendDelta(d *dispatch.Delta) {
 	content, thinking := f.replies.Delta(d)
-	f.think(thinking)
-	f.say(content)
+	f.sendThought(thinking)
+	f.sendText(content)
 }
 
-// event tells an event; what was erased is not told.
-func (f *follower) event(event *regie.Event) {
+// handleEvent tells an event; what was erased is not told.
+func (f *follower) handleEvent(event *regie.Event) {
 	var m regie.Message
 	if event.Type == regie.EventMessage && json.Unmarshal(event.Body, &m) == nil {
-		f.message(&m)
+		f.handleMessage(&m)
 	}
 	b := chat.BodyOf(event)
 	f.state = cmp.Or(b.Session, f.state)
@@ -156,18 +156,18 @@ func (f *follower) event(event *regie.Event) {
 		}
 	case regie.EventStreamReset:
 		if f.replies.Reset() {
-			f.say("\n\n" + f.Text.T("the model is asked again") + "\n\n")
+			f.sendText("\n\n" + f.Text.T("the model is asked again") + "\n\n")
 		}
 	case regie.EventToolCall, regie.EventToolResult:
 		if round := f.drawn[b.CallID]; !round.IsZero() {
-			f.called(&b, round, event.Type == regie.EventToolResult)
+			f.sendCallUpdate(&b, round, event.Type == regie.EventToolResult)
 		}
 	case regie.EventPlan:
-		f.plan(&b)
+		f.sendPlan(&b)
 	}
 }
 
-func (f *follower) plan(b *chat.Body) {
+func (f *follower) sendPlan(b *chat.Body) {
 	entries := []sdk.PlanEntry{}
 	for _, step := range b.Plan.Steps {
 		status := map[string]sdk.PlanEntryStatus{
@@ -179,68 +179,68 @@ func (f *follower) plan(b *chat.Body) {
 			Status: cmp.Or(status, sdk.PlanEntryStatusPending),
 		})
 	}
-	f.tell(sdk.UpdatePlan(entries...))
+	f.sendUpdate(sdk.UpdatePlan(entries...))
 }
 
-// message tells what of a message was not told yet.
-func (f *follower) message(m *regie.Message) {
+// handleMessage tells what of a message was not told yet.
+func (f *follower) handleMessage(m *regie.Message) {
 	content, thinking, again := f.replies.Message(m)
 	switch {
 	case m.Sender == regie.SenderUser && m.ID == f.own: // its turn has come
 		f.round, f.pending = m.RoundID, false
 		if f.cancelled { // it was to end before it had begun
-			f.fails(f.interrupt(f.ctx, f.round))
+			f.keepError(f.interruptRound(f.ctx, f.round))
 		}
 	case m.Sender == regie.SenderUser:
 		if !m.ExcludeFromPrompt && !f.own.IsZero() && m.RoundID != f.round {
-			f.tell(sdk.UpdateUserMessageText(plain.Strip(m.LinearText())))
+			f.sendUpdate(sdk.UpdateUserMessageText(plain.Strip(m.LinearText())))
 		}
 	case m.AI != nil:
-		f.think(thinking)
+		f.sendThought(thinking)
 		if again {
-			f.say("\n\n")
+			f.sendText("\n\n")
 		}
-		f.say(content)
+		f.sendText(content)
 		if len(m.CallIDs()) > 0 {
-			f.proposed(m)
+			f.sendCalls(m)
 		}
 	case m.Sender == regie.SenderAI && m.Text != "":
-		f.say("\n" + m.Text + "\n")
+		f.sendText("\n" + m.Text + "\n")
 	}
 }
 
-// proposed tells a reply's calls.
-func (f *follower) proposed(m *regie.Message) {
+// sendCalls tells a reply's calls.
+func (f *follower) sendCalls(m *regie.Message) {
 	// a reply's event binds arguments by their hash: the calls' rows have them
 	view, err := f.Control.Get(f.ctx, m.RoundID)
-	f.fails(err)
+	f.keepError(err)
 	for _, c := range chat.CallsOf(&view) {
-		if c.Exchange == m.Exchange && !silent(c.Tool) {
+		if c.Exchange == m.Exchange && !isSilent(c.Tool) {
 			f.drawn[c.ID], c.State = m.RoundID, regie.CallProposed
-			f.tell(f.s.start(&c))
+			f.sendUpdate(f.s.startUpdate(&c))
 		}
 	}
 }
 
-// called tells how far a call has come, and what it brought.
-func (f *follower) called(b *chat.Body, round regie.ID, settled bool) {
+// sendCallUpdate tells how far a call has come, and what it brought.
+func (f *follower) sendCallUpdate(b *chat.Body, round regie.ID, settled bool) {
 	options := []sdk.ToolCallUpdateOpt{sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))}
 	if settled {
 		view, err := f.Control.Get(f.ctx, round)
-		f.fails(err)
+		f.keepError(err)
 		for _, c := range chat.CallsOf(&view) {
 			if c.ID == b.CallID {
-				drawn := f.s.draw(c.Tool, cmp.Or(string(c.Executed), c.Arguments))
+				drawn := f.s.drawCall(c.Tool, cmp.Or(string(c.Executed), c.Arguments))
 				options = append(options,
 					sdk.WithUpdateContent(append(drawn.content, sdk.ToolContent(sdk.TextBlock(resultOf(&c))))))
 			}
 		}
 	}
-	f.tell(sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), options...))
+	f.sendUpdate(sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), options...))
 }
 
-// ended says how the round ended.
-func (f *follower) ended() (sdk.StopReason, error) {
+// stopReason says how the round ended.
+func (f *follower) stopReason() (sdk.StopReason, error) {
 	why := f.Text.T("the run ended: %s", f.Text.Sentence(f.note))
 	switch f.end {
 	case regie.EndInterrupted, regie.EndStopped:
@@ -255,6 +255,6 @@ func (f *follower) ended() (sdk.StopReason, error) {
 		data := map[string]any{"end_reason": string(f.end)}
 		return "", &sdk.RequestError{Code: -32603, Message: plain.Strip(why), Data: data}
 	}
-	f.say("\n\n" + why)
+	f.sendText("\n\n" + why)
 	return sdk.StopReasonMaxTurnRequests, f.err
 }

@@ -13,18 +13,18 @@ import (
 
 // Prompt implements sdk.Agent: one message, and what becomes of it, to the end of its run.
 func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptResponse, error) {
-	stop, err := a.prompt(ctx, in)
-	return sdk.PromptResponse{StopReason: stop}, a.refused(err)
+	stop, err := a.runPrompt(ctx, in)
+	return sdk.PromptResponse{StopReason: stop}, a.editorError(err)
 }
 
-func (a *agent) prompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReason, error) {
-	s, err := a.known(in.SessionId)
+func (a *agent) runPrompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReason, error) {
+	s, err := a.knownSession(in.SessionId)
 	if err != nil {
 		return "", err
 	}
 	request := s.request
 	request.ClientID, request.SessionID = regie.NewID().String(), s.id
-	if request.Segments, err = a.segments(s, in.Prompt); err != nil {
+	if request.Segments, err = a.promptSegments(s, in.Prompt); err != nil {
 		return "", err
 	}
 	if len(request.Segments) == 1 && request.Segments[0].Enrichment == nil {
@@ -35,7 +35,7 @@ func (a *agent) prompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReaso
 	if err != nil {
 		return "", err
 	}
-	f := a.follow(s, run.RoundID)
+	f := a.newFollower(s, run.RoundID)
 	f.own, f.pending = run.MessageID, run.Pending
 	if run.Pending { // what the run before it waits for is asked again
 		view, err := a.Control.Session(a.ctx, s.id)
@@ -44,7 +44,7 @@ func (a *agent) prompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReaso
 		}
 		f.state = view.State
 	}
-	return f.run(ctx)
+	return f.followRound(ctx)
 }
 
 // goOn follows a session whose run goes on, in the background: to its end, to the next prompt, or
@@ -56,7 +56,7 @@ func (a *agent) goOn(s *session, view *store.SessionView) {
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
 	done := make(chan struct{})
-	f := a.follow(s, view.History[n-1].ID)
+	f := a.newFollower(s, view.History[n-1].ID)
 	f.background, f.state = true, view.State
 	s.mu.Lock()
 	s.leave = func() {
@@ -66,7 +66,7 @@ func (a *agent) goOn(s *session, view *store.SessionView) {
 	s.mu.Unlock()
 	go func() {
 		defer close(done)
-		_, _ = f.run(ctx) // who follows next reads on; an error of the engine meets the next prompt too
+		_, _ = f.followRound(ctx) // who follows next reads on; an error of the engine meets the next prompt too
 	}()
 }
 
@@ -80,11 +80,11 @@ func (s *session) stopFollowing() {
 	s.leave = nil
 }
 
-// replay tells the editor what a stored session has said.
-func (a *agent) replay(ctx context.Context, s *session, view *store.SessionView) (err error) {
+// replaySession tells the editor what a stored session has said.
+func (a *agent) replaySession(ctx context.Context, s *session, view *store.SessionView) (err error) {
 	tell := func(update sdk.SessionUpdate) {
 		if err == nil {
-			err = a.tell(ctx, s, update)
+			err = a.sendUpdate(ctx, s, update)
 		}
 	}
 	for i := range view.Thread {
@@ -104,8 +104,8 @@ func (a *agent) replay(ctx context.Context, s *session, view *store.SessionView)
 			tell(sdk.UpdateAgentMessageText(plain.Strip(m.Message.Text)))
 		}
 		for j := range m.Calls {
-			if !silent(m.Calls[j].Tool) {
-				tell(s.start(&m.Calls[j]))
+			if !isSilent(m.Calls[j].Tool) {
+				tell(s.startUpdate(&m.Calls[j]))
 			}
 		}
 	}

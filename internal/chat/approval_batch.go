@@ -71,8 +71,8 @@ func (b *Batch) Over() bool {
 	return b.At >= len(b.Asked.Reviews) || b.Asked.State != regie.ApprovalOpen
 }
 
-// left are the calls that nobody has decided, from the one that is asked about on.
-func (b *Batch) left() (calls []int) {
+// listUndecided are the calls that nobody has decided, from the one that is asked about on.
+func (b *Batch) listUndecided() (calls []int) {
 	for i := b.At; i < len(b.Asked.Reviews); i++ {
 		if b.Asked.Reviews[i].Decision == nil {
 			calls = append(calls, i)
@@ -86,13 +86,13 @@ func (b *Batch) Begin() {
 	b.Page.ApprovalHead(&b.Asked)
 	b.Page.Calls(&b.Asked)
 	b.At = -1
-	b.advance(true)
+	b.askNext(true)
 }
 
 // Show writes the call that is asked about as it was proposed.
-func (b *Batch) Show() { b.show(b.At) }
+func (b *Batch) Show() { b.showCall(b.At) }
 
-func (b *Batch) show(call int) {
+func (b *Batch) showCall(call int) {
 	b.Page.callNumber(&b.Asked, call)
 	b.Page.Review(call+1, &b.Asked.Reviews[call])
 	b.seen[call] = b.Page.Diff(&b.Asked.Reviews[call], shownLines)
@@ -103,7 +103,7 @@ func (b *Batch) show(call int) {
 func (b *Batch) showUnseen(calls []int) (some bool) {
 	for _, call := range calls {
 		if _, seen := b.seen[call]; !seen {
-			b.show(call)
+			b.showCall(call)
 			some = true
 		}
 	}
@@ -129,20 +129,20 @@ func (b *Batch) Keys() []Key {
 	t, proposed := b.Page.Text, b.Edit.AsProposed()
 	noToAll := Key{"N", t.T("[N] no to all"), b.denyLeft}
 	if b.whole {
-		left := b.left()
+		left := b.listUndecided()
 		list := []Key{{"Y", t.T("[Y] again allows these %d calls", len(left)), b.allowLeft}, noToAll}
 		if b.isCut(left) {
 			list = append(list, Key{"v", t.T("[v] whole diff"), func() { b.showWhole(left) }})
 		}
 		return append(list, Key{"b esc " + noNames, t.T("[b] back"), func() { b.whole = false }})
 	}
-	yes, edit := Key{yesNames, t.T("[y] once"), b.allow}, Key{"e", t.T("[e] edit"), b.Host.EditCall}
+	yes, edit := Key{yesNames, t.T("[y] once"), b.allowOnce}, Key{"e", t.T("[e] edit"), b.Host.EditCall}
 	shown, cut := b.Edit.Review, b.Edit.Cut
 	var list []Key
 	switch {
 	case b.Edit.Refused:
 		edit.Label, yes.Label = t.T("[e] edit again"), ""
-		list = []Key{edit, {"b", t.T("[b] as it was proposed"), b.propose}, yes}
+		list = []Key{edit, {"b", t.T("[b] as it was proposed"), b.askAgain}, yes}
 	case !proposed:
 		yes.Label = t.T("[y] once, as edited")
 		list = []Key{yes, edit}
@@ -161,7 +161,7 @@ func (b *Batch) Keys() []Key {
 	if proposed {
 		shown, cut = b.Review(), b.seen[b.At]
 		yesToAll := Key{"Y", t.T("[Y] yes to all"), b.allowAll}
-		if len(b.left()) < 2 { // pressed once too often
+		if len(b.listUndecided()) < 2 { // pressed once too often
 			yesToAll.Label, noToAll.Label = "", ""
 		}
 		list = append(list, yesToAll, noToAll)
@@ -172,15 +172,15 @@ func (b *Batch) Keys() []Key {
 	return append(list, Key{"l esc", t.T("[l] later"), func() { b.Host.PutOff(b.Asked.ID) }})
 }
 
-// propose asks about the call as it was proposed again.
-func (b *Batch) propose() {
+// askAgain asks about the call as it was proposed again.
+func (b *Batch) askAgain() {
 	b.Edit = EditedCall{Draft: b.Edit.Draft}
 	b.Show()
 	b.Host.Changed(false)
 }
 
-// advance goes to the next call that nobody has decided, or closes.
-func (b *Batch) advance(own bool) {
+// askNext goes to the next call that nobody has decided, or closes.
+func (b *Batch) askNext(own bool) {
 	b.Edit, b.Busy, b.whole = EditedCall{}, false, false
 	b.At++
 	for b.At < len(b.Asked.Reviews) && b.Review().Decision != nil {
@@ -189,12 +189,12 @@ func (b *Batch) advance(own bool) {
 	b.Host.Changed(own)
 }
 
-// allow allows the call once, as it is asked about.
-func (b *Batch) allow() {
+// allowOnce allows the call once, as it is asked about.
+func (b *Batch) allowOnce() {
 	decision := regie.Decision{CallID: b.Review().CallID, Answer: regie.AnswerAllow}
 	switch {
 	case b.Edit.Refused:
-		b.Page.note(b.Page.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed"))
+		b.Page.writeNote(b.Page.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed"))
 		return
 	case b.Edit.Review != nil:
 		decision.Arguments = b.Edit.Draft
@@ -205,7 +205,7 @@ func (b *Batch) allow() {
 // allowAll allows all calls that are left. Where some have not been shown they are, or where a diff
 // was shortened, Y is asked for once more.
 func (b *Batch) allowAll() {
-	if left := b.left(); b.showUnseen(left) || b.isCut(left) {
+	if left := b.listUndecided(); b.showUnseen(left) || b.isCut(left) {
 		b.whole = true
 		b.Host.Changed(false)
 		return
@@ -213,9 +213,9 @@ func (b *Batch) allowAll() {
 	b.allowLeft()
 }
 
-func (b *Batch) allowLeft() { b.decideAll(b.left(), regie.AnswerAllow) }
+func (b *Batch) allowLeft() { b.decideAll(b.listUndecided(), regie.AnswerAllow) }
 
-func (b *Batch) denyLeft() { b.decideAll(b.left(), regie.AnswerDeny) }
+func (b *Batch) denyLeft() { b.decideAll(b.listUndecided(), regie.AnswerDeny) }
 
 func (b *Batch) decideAll(calls []int, answer regie.Answer) {
 	var decisions []regie.Decision
@@ -234,7 +234,7 @@ func (b *Batch) Deny(reason string) {
 // and that have not been shown are: then it decides nothing, and returns their numbers.
 func (b *Batch) AllowScope(d regie.Decision) (shown string) {
 	d.CallID = b.Review().CallID
-	if more := b.covered(d.Scope); b.showUnseen(more) {
+	if more := b.coveredCalls(d.Scope); b.showUnseen(more) {
 		return callNumbers(more)
 	}
 	b.Decide([]regie.Decision{d})
@@ -251,36 +251,36 @@ func (b *Batch) Decide(decisions []regie.Decision) {
 		_, err := b.Control.Decide(ctx, in)
 		return func() {
 			if b.Busy = false; err != nil {
-				b.refused(decisions, err)
+				b.handleRefusal(decisions, err)
 			} else {
-				b.decided(decisions)
+				b.recordDecisions(decisions)
 			}
 		}
 	})
 }
 
-func (b *Batch) decided(decisions []regie.Decision) {
+func (b *Batch) recordDecisions(decisions []regie.Decision) {
 	for i := range decisions {
-		reviewed(&b.Asked, decisions[i].CallID).Decision = &decisions[i]
+		findReview(&b.Asked, decisions[i].CallID).Decision = &decisions[i]
 	}
 	t := b.Page.Text
 	if !b.covers {
-		b.Page.note("→ " + decisionWords(t, &decisions[0], len(decisions)))
+		b.Page.writeNote("→ " + decisionWords(t, &decisions[0], len(decisions)))
 	}
-	more := b.covered(decisions[0].Scope)
+	more := b.coveredCalls(decisions[0].Scope)
 	if b.covers = len(more) > 0; b.covers {
-		b.Page.note(t.T("that covers, and allows, the calls %s", callNumbers(more)))
+		b.Page.writeNote(t.T("that covers, and allows, the calls %s", callNumbers(more)))
 		b.decideAll(more, regie.AnswerAllow)
 	} else if b.Host.Asking() {
-		b.advance(true)
+		b.askNext(true)
 	}
 }
 
-// refused takes in why decisions were not stored.
-func (b *Batch) refused(decisions []regie.Decision, err error) {
+// handleRefusal takes in why decisions were not stored.
+func (b *Batch) handleRefusal(decisions []regie.Decision, err error) {
 	code := regie.CodeOf(err)
 	if code == regie.CodeConflict { // somebody else has answered, this call or another one
-		b.again(err)
+		b.reloadApproval(err)
 		return
 	}
 	b.Host.ShowError(err)
@@ -289,14 +289,15 @@ func (b *Batch) refused(decisions []regie.Decision, err error) {
 		b.At = len(b.Asked.Reviews)
 		b.Host.Changed(false)
 	case code == regie.CodeStalePreview: // what it was shown on is otherwise by now
-		b.preview()
+		b.previewEdit()
 	case len(decisions[0].Arguments) > 0:
-		b.refuse(b.Edit.Draft)
+		b.confirmRefusal(b.Edit.Draft)
 	}
 }
 
-// refuse has the person say what is to become of a call that cannot run as they have written it.
-func (b *Batch) refuse(draft []byte) {
+// confirmRefusal has the person say what is to become of a call that cannot run as they have
+// written it.
+func (b *Batch) confirmRefusal(draft []byte) {
 	b.Edit = EditedCall{Draft: draft, Refused: true}
 	b.Host.Changed(false)
 }
@@ -307,21 +308,21 @@ func (b *Batch) Edited(draft []byte, err error) {
 	b.Busy = false
 	if err == nil {
 		b.Edit = EditedCall{Draft: draft}
-		b.preview()
+		b.previewEdit()
 		return
 	}
 	b.Host.ShowError(err)
 	switch {
 	case regie.CodeOf(err) == regie.CodeConflict: // they are those that were proposed
-		b.propose()
+		b.askAgain()
 	case len(draft) > 0:
-		b.refuse(draft)
+		b.confirmRefusal(draft)
 	}
 }
 
-// preview shows what the call would do with the arguments that the person has written: nothing runs
-// that was not shown (decision 20).
-func (b *Batch) preview() {
+// previewEdit shows what the call would do with the arguments that the person has written: nothing
+// runs that was not shown (decision 20).
+func (b *Batch) previewEdit() {
 	b.Busy = true
 	number := b.At + 1
 	in := dispatch.DecideRequest{ApprovalID: b.Asked.ID, Decisions: []regie.Decision{
@@ -333,10 +334,10 @@ func (b *Batch) preview() {
 			b.Busy, b.Edit.Review = false, nil
 			switch {
 			case regie.CodeOf(err) == regie.CodeConflict:
-				b.again(err)
+				b.reloadApproval(err)
 			case err != nil:
 				b.Host.ShowError(err)
-				b.refuse(b.Edit.Draft)
+				b.confirmRefusal(b.Edit.Draft)
 			case b.Host.Asking() && len(found.Reviews) == 1:
 				b.Edit.Review = &found.Reviews[0]
 				b.Edit.Cut = b.Page.Edited(number, b.Edit.Review)
@@ -346,9 +347,9 @@ func (b *Batch) preview() {
 	})
 }
 
-// again reads the approval, where a decision was refused because somebody else had decided: who did
-// is told.
-func (b *Batch) again(why error) {
+// reloadApproval reads the approval, where a decision was refused because somebody else had
+// decided: who did is told.
+func (b *Batch) reloadApproval(why error) {
 	b.Host.Do(Beside, func(ctx context.Context) func() {
 		inbox, err := b.Control.Inbox(ctx, store.InboxFilter{ID: b.Asked.ID})
 		return func() {
@@ -371,24 +372,24 @@ func (b *Batch) Take(now []regie.Approval) {
 			}
 		}
 	}
-	b.adopt(decided, state)
+	b.adoptDecisions(decided, state)
 }
 
 // Heard takes in what the log says that others have decided.
 func (b *Batch) Heard(body *Body) {
 	if body.ApprovalID == b.Asked.ID && !b.Busy {
-		b.adopt(body.Decisions, regie.ApprovalState(body.State))
+		b.adoptDecisions(body.Decisions, regie.ApprovalState(body.State))
 	}
 }
 
-// adopt tells what others have decided, and goes on there.
-func (b *Batch) adopt(decisions []regie.Decision, state regie.ApprovalState) {
+// adoptDecisions tells what others have decided, and goes on there.
+func (b *Batch) adoptDecisions(decisions []regie.Decision, state regie.ApprovalState) {
 	for i := range decisions {
 		d := &decisions[i]
-		if review := reviewed(&b.Asked, d.CallID); review.Decision == nil {
+		if review := findReview(&b.Asked, d.CallID); review.Decision == nil {
 			review.Decision = d
 			said := decisionWords(b.Page.Text, d, 1)
-			b.Page.note("→ " + b.Page.Text.T("elsewhere, by %s: %s", plain.Line(d.By), said))
+			b.Page.writeNote("→ " + b.Page.Text.T("elsewhere, by %s: %s", plain.Line(d.By), said))
 		}
 	}
 	b.Asked.State = state
@@ -396,14 +397,14 @@ func (b *Batch) adopt(decisions []regie.Decision, state regie.ApprovalState) {
 	case b.Over():
 		b.Host.Changed(false)
 	case b.Review().Decision != nil:
-		b.advance(false)
+		b.askNext(false)
 	}
 }
 
-// covered are the calls behind the one that is asked about that an answer for longer covers; none
-// for no scope. It was given to be asked no more; what must be asked about in spite of it stays
-// (decision 19), and so does what leads through a link out of its reach.
-func (b *Batch) covered(scope *regie.Scope) (calls []int) {
+// coveredCalls are the calls behind the one that is asked about that an answer for longer covers;
+// none for no scope. It was given to be asked no more; what must be asked about in spite of it
+// stays (decision 19), and so does what leads through a link out of its reach.
+func (b *Batch) coveredCalls(scope *regie.Scope) (calls []int) {
 	for i := b.At + 1; scope != nil && i < len(b.Asked.Reviews); i++ {
 		review := &b.Asked.Reviews[i]
 		var arguments map[string]any
@@ -425,8 +426,8 @@ func callNumbers(calls []int) string {
 	return strings.Join(numbers, ", ")
 }
 
-// reviewed is the review of a call; an empty one where the approval has none.
-func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
+// findReview is the review of a call; an empty one where the approval has none.
+func findReview(asked *regie.Approval, call regie.ID) *regie.Review {
 	at := slices.IndexFunc(asked.Reviews, func(r regie.Review) bool { return r.CallID == call })
 	if at < 0 {
 		return &regie.Review{Decision: &regie.Decision{}}

@@ -20,22 +20,22 @@ func (p *Page) Calls(a *regie.Approval) {
 	if len(a.Reviews) < 2 || len(lines) == 0 {
 		return
 	}
-	p.line(p.Text.T("it asks about %d calls:", len(lines)))
+	p.writeLine(p.Text.T("it asks about %d calls:", len(lines)))
 	for _, line := range lines {
-		p.line(line)
+		p.writeLine(line)
 	}
 }
 
 func (p *Page) callNumber(a *regie.Approval, i int) {
 	if len(a.Reviews) > 1 {
-		p.line(p.Text.T("call %d of %d:", i+1, len(a.Reviews)))
+		p.writeLine(p.Text.T("call %d of %d:", i+1, len(a.Reviews)))
 	}
 }
 
 // Edited writes what a call would do with the arguments that the person has written, and reports
 // whether its diff was shortened.
 func (p *Page) Edited(number int, edited *regie.Review) (cut bool) {
-	p.note(p.Text.T("with your arguments, this is what would run:"))
+	p.writeNote(p.Text.T("with your arguments, this is what would run:"))
 	p.Review(number, edited)
 	return p.Diff(edited, shownLines)
 }

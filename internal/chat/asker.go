@@ -58,16 +58,16 @@ func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error
 		}
 	}
 	for i := range inbox.Approvals {
-		put(inbox.Approvals[i].ID, func() error { return a.approval(ctx, &inbox.Approvals[i]) })
+		put(inbox.Approvals[i].ID, func() error { return a.askApproval(ctx, &inbox.Approvals[i]) })
 	}
 	for i := range inbox.Questions {
-		put(inbox.Questions[i].ID, func() error { return a.question(ctx, &inbox.Questions[i]) })
+		put(inbox.Questions[i].ID, func() error { return a.askQuestion(ctx, &inbox.Questions[i]) })
 	}
 	return later, err
 }
 
-// approval puts the undecided calls of an approval to the person, one by one.
-func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
+// askApproval puts the undecided calls of an approval to the person, one by one.
+func (a *Asker) askApproval(ctx context.Context, asked *regie.Approval) error {
 	h := &lineHost{asker: a, ctx: ctx}
 	h.Batch = NewBatch(a.Control, a.Page, h, asked)
 	h.Begin()
@@ -80,7 +80,7 @@ func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 			shown = h.At
 		}
 		keys := h.Keys()
-		word := h.next(keyPrompt(keys))
+		word := h.readLine(keyPrompt(keys))
 		if reason, denied := strings.CutPrefix(word, "n:"); denied {
 			h.Deny(strings.TrimSpace(reason))
 		} else if key := FindKey(keys, word); key != nil {
@@ -106,7 +106,7 @@ func (h *lineHost) Do(_ Order, work Work) { doNow(h.ctx, work) }
 
 // ShowError implements BatchHost. What the person can do nothing about ends the asking.
 func (h *lineHost) ShowError(err error) {
-	if told := h.asker.told(h.ctx, err); told != nil {
+	if told := h.asker.showOrReturn(h.ctx, err); told != nil {
 		h.err = told
 	}
 }
@@ -124,7 +124,7 @@ func (h *lineHost) EditCall() {
 
 // AskReason implements BatchHost.
 func (h *lineHost) AskReason() {
-	if reason := h.next(h.Page.Text.T("tell the agent why (it may be empty):") + " "); h.err == nil {
+	if reason := h.readLine(h.Page.Text.T("tell the agent why (it may be empty):") + " "); h.err == nil {
 		h.Deny(reason)
 	}
 }
@@ -137,8 +137,8 @@ func (h *lineHost) AskScope(answer regie.Answer) {
 		if numbers == "" {
 			return
 		}
-		word := h.next(h.Page.Text.T("it allows the calls %s with it: [y] yes  [b] back", numbers) + " > ")
-		chosen = agrees(word)
+		word := h.readLine(h.Page.Text.T("it allows the calls %s with it: [y] yes  [b] back", numbers) + " > ")
+		chosen = isYes(word)
 	}
 }
 
@@ -152,11 +152,11 @@ func doNow(ctx context.Context, work Work) {
 	}
 }
 
-// agrees reports whether a word says yes.
-func agrees(word string) bool { return slices.Contains(strings.Fields(yesNames), word) }
+// isYes reports whether a word says yes.
+func isYes(word string) bool { return slices.Contains(strings.Fields(yesNames), word) }
 
-// told shows an error that the person can do something about; the others are returned.
-func (a *Asker) told(ctx context.Context, err error) error {
+// showOrReturn shows an error that the person can do something about; the others are returned.
+func (a *Asker) showOrReturn(ctx context.Context, err error) error {
 	switch regie.CodeOf(err) {
 	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeLocked, regie.CodeCorrupt, regie.CodeDiskFull,
 		regie.CodeDatabaseLocked, regie.CodeDatabaseDown:
@@ -165,7 +165,7 @@ func (a *Asker) told(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	a.Page.note(a.Page.Text.Error(err))
+	a.Page.writeNote(a.Page.Text.Error(err))
 	return nil
 }
 
@@ -181,10 +181,10 @@ func ScopeWords(t *text.Printer, answer regie.Answer) string {
 // answer covers more than they have read.
 func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bool) {
 	t, scopes := h.Page.Text, h.Review().Preview.Scopes
-	h.Page.note(ScopeWords(t, answer))
+	h.Page.writeNote(ScopeWords(t, answer))
 	h.Page.Scopes(scopes)
 	for {
-		line := h.next(t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
+		line := h.readLine(t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
 		number, time, timed := strings.Cut(line, " ")
 		n, err := strconv.Atoi(number)
 		switch {
@@ -197,7 +197,7 @@ func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bo
 		if timed {
 			span, err := Span(strings.TrimSpace(time))
 			if err != nil {
-				h.Page.note(t.Error(err))
+				h.Page.writeNote(t.Error(err))
 				continue
 			}
 			d.ExpiresAt = h.Page.Now().Add(span)
@@ -206,8 +206,8 @@ func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bo
 	}
 }
 
-// next is the person's next line; "" where there is none, which ends the asking.
-func (h *lineHost) next(prompt string) string {
+// readLine is the person's next line; "" where there is none, which ends the asking.
+func (h *lineHost) readLine(prompt string) string {
 	line, err := h.asker.Next(h.ctx, prompt)
 	if err != nil {
 		h.err = err
@@ -218,7 +218,7 @@ func (h *lineHost) next(prompt string) string {
 // putOff leaves something in the inbox.
 func (a *Asker) putOff(id regie.ID) {
 	a.later[id] = true
-	a.Page.line(PutOffLine(a.Page.Text, id))
+	a.Page.writeLine(PutOffLine(a.Page.Text, id))
 }
 
 // PutOffLine says that something stays in the inbox.

@@ -18,30 +18,30 @@ type Calls struct{ done []doneCall }
 // doneCall is a call that can be unfolded.
 type doneCall struct{ id, round regie.ID }
 
-// number is a call's number, from 1; 0 where it has none.
-func (c *Calls) number(call regie.ID) int {
+// numberOf is a call's number, from 1; 0 where it has none.
+func (c *Calls) numberOf(call regie.ID) int {
 	return 1 + slices.IndexFunc(c.done, func(d doneCall) bool { return d.id == call })
 }
 
 // Number gives a call of a round its number, once.
 func (c *Calls) Number(call, round regie.ID) {
-	if c.number(call) == 0 && !round.IsZero() {
+	if c.numberOf(call) == 0 && !round.IsZero() {
 		c.done = append(c.done, doneCall{call, round})
 	}
 }
 
 // Mark is what stands behind a call's result: the number under which it is unfolded.
 func (c *Calls) Mark(call regie.ID) string {
-	n := c.number(call)
+	n := c.numberOf(call)
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprintf("  [%d]", n)
 }
 
-// find is the call that a person means, with its number: a number, or none for the newest one. It
-// returns CodeNotFound where there is no such call.
-func (c *Calls) find(word string) (one *doneCall, n int, err error) {
+// findCall is the call that a person means, with its number: a number, or none for the newest one.
+// It returns CodeNotFound where there is no such call.
+func (c *Calls) findCall(word string) (one *doneCall, n int, err error) {
 	if n = len(c.done); word != "" {
 		n, _ = strconv.Atoi(strings.Trim(word, "[]"))
 	}
@@ -51,8 +51,8 @@ func (c *Calls) find(word string) (one *doneCall, n int, err error) {
 	return &c.done[n-1], n, nil
 }
 
-// read reads the call, as it stands by now.
-func (c *doneCall) read(ctx context.Context, control Control) (*regie.Call, error) {
+// readCall reads the call, as it stands by now.
+func (c *doneCall) readCall(ctx context.Context, control Control) (*regie.Call, error) {
 	view, err := control.Get(ctx, c.round)
 	if err != nil {
 		return nil, err
@@ -82,18 +82,18 @@ func errNoCall() error {
 // maxShown is how many lines of a result are written when it is unfolded.
 const maxShown = 400
 
-// unfold writes what a call was asked and what came of it.
-func (c *Conversation) unfold(call *regie.Call, number int) {
+// showCall writes what a call was asked and what came of it.
+func (c *Conversation) showCall(call *regie.Call, number int) {
 	c.Note(fmt.Sprintf("→ [%d] %s", number, plain.Line(call.Tool)))
 	arguments := []byte(call.Arguments)
 	if len(call.Executed) > 0 {
 		arguments = call.Executed
 	}
-	c.Stream.notes(ends(c.Text, string(Pretty(arguments)), maxShown, 0))
+	c.Stream.writeNotes(firstAndLast(c.Text, string(Pretty(arguments)), maxShown, 0))
 	outcome := call.Result
 	if call.Error != nil {
 		outcome = string(call.Error.Code) + ": " + call.Error.Message
 	}
 	c.Note("  " + c.Text.T("result") + ": " + string(call.State) + " " + string(call.NotRun))
-	c.Stream.notes(ends(c.Text, outcome, maxShown, 0))
+	c.Stream.writeNotes(firstAndLast(c.Text, outcome, maxShown, 0))
 }

@@ -61,19 +61,19 @@ func New(ctx context.Context, config PlainConfig) *Chat {
 		c.Stream.Mark = c.Calls.Mark
 	}
 	c.asker = &Asker{
-		Control: c.Control, Page: c.Page, Next: c.next, Settle: c.settleItems, later: c.Later,
+		Control: c.Control, Page: c.Page, Next: c.promptLine, Settle: c.settleItems, later: c.Later,
 		Edit: func(ctx context.Context, path string) error {
 			defer c.input.Pause()()
 			err := c.Editor(ctx, path)
-			c.drain()
+			c.drainSignals()
 			return err
 		},
 	}
 	return c
 }
 
-// drain forgets the signals that were meant for an editor.
-func (c *Chat) drain() {
+// drainSignals forgets the signals that were meant for an editor.
+func (c *Chat) drainSignals() {
 	for {
 		select {
 		case <-c.Signals:
@@ -97,14 +97,14 @@ func (c *Chat) Run() (Result, error) {
 		return Result{}, c.failed
 	}
 	for {
-		err := c.step(c.ctx)
+		err := c.handleNext(c.ctx)
 		if err == nil {
 			err = c.failed
 		}
 		switch {
 		case errors.Is(err, ErrLeave):
 			if c.terminal {
-				c.Stream.fresh() // the shell's prompt is next
+				c.Stream.startLine() // the shell's prompt is next
 				c.Farewell()
 			}
 			return Result{Last: c.Last, Rounds: c.Rounds, Signalled: c.signalled}, nil
@@ -116,17 +116,18 @@ func (c *Chat) Run() (Result, error) {
 	}
 }
 
-// step does the next thing: asks what is due, or waits for the person, the session or a signal.
-func (c *Chat) step(ctx context.Context) error {
+// handleNext does the next thing: asks what is due, or waits for the person, the session or a
+// signal.
+func (c *Chat) handleNext(ctx context.Context) error {
 	if c.Due {
-		return c.ask(ctx)
+		return c.askPending(ctx)
 	}
 	var settled <-chan time.Time
 	// what follows an end at once, such as the round of a queued message, comes first
 	if c.terminal && !c.Busy() && !c.Stream.prompted {
 		settled = time.After(Moment)
 	}
-	line, typed, quiet, err := c.await(ctx, c.terminal || !c.Busy(), settled, !c.Busy())
+	line, typed, quiet, err := c.awaitInput(ctx, c.terminal || !c.Busy(), settled, !c.Busy())
 	switch {
 	case quiet:
 		c.MarkRead(ctx)
@@ -140,9 +141,9 @@ func (c *Chat) step(ctx context.Context) error {
 	return err
 }
 
-// await handles what happens next: an item of the session or a signal, or, where it reads, a line
-// that was typed; quiet says that nothing did for a moment.
-func (c *Chat) await(ctx context.Context, reads bool, moment <-chan time.Time, atPrompt bool) (
+// awaitInput handles what happens next: an item of the session or a signal, or, where it reads, a
+// line that was typed; quiet says that nothing did for a moment.
+func (c *Chat) awaitInput(ctx context.Context, reads bool, moment <-chan time.Time, atPrompt bool) (
 	line string, typed, quiet bool, err error,
 ) {
 	var lines <-chan string
@@ -160,11 +161,11 @@ func (c *Chat) await(ctx context.Context, reads bool, moment <-chan time.Time, a
 		}
 		c.Stream.Typed()
 	case item := <-feed.Items:
-		c.see(item)
+		c.handleItem(item)
 	case err := <-feed.Ended:
 		return "", false, false, err
 	case s := <-c.Signals:
-		return "", false, false, c.signal(s, atPrompt)
+		return "", false, false, c.handleSignal(s, atPrompt)
 	case <-moment:
 		quiet = true
 	case <-ctx.Done():
@@ -173,9 +174,9 @@ func (c *Chat) await(ctx context.Context, reads bool, moment <-chan time.Time, a
 	return line, typed, quiet, nil
 }
 
-// next is Asker's: it shows a prompt and returns the person's line, or ErrMoved once nothing waits
-// any more. What happens meanwhile is shown.
-func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
+// promptLine is Asker's: it shows a prompt and returns the person's line, or ErrMoved once nothing
+// waits any more. What happens meanwhile is shown.
+func (c *Chat) promptLine(ctx context.Context, prompt string) (string, error) {
 	return c.readLine(ctx, prompt, c.Waiting, false)
 }
 
@@ -186,7 +187,7 @@ func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, a
 		if !c.Stream.prompted {
 			c.Stream.Prompt(prompt)
 		}
-		line, typed, _, err := c.await(ctx, true, nil, atPrompt)
+		line, typed, _, err := c.awaitInput(ctx, true, nil, atPrompt)
 		if typed || err != nil {
 			return line, err
 		}
@@ -194,9 +195,9 @@ func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, a
 	return "", ErrMoved
 }
 
-// reply reads one line of the person while nothing of the session waits for them. Ctrl-C leaves the
-// question, not the chat: the line is empty then.
-func (c *Chat) reply(prompt string) string {
+// readReply reads one line of the person while nothing of the session waits for them. Ctrl-C leaves
+// the question, not the chat: the line is empty then.
+func (c *Chat) readReply(prompt string) string {
 	line, err := c.readLine(c.ctx, prompt, func() bool { return true }, true)
 	if left := errors.Is(err, ErrLeave) && !c.signalled; err != nil && !left && !errors.Is(err, ErrMoved) {
 		c.failed = err
@@ -207,20 +208,20 @@ func (c *Chat) reply(prompt string) string {
 // settleItems is Asker's: it shows what has happened until nothing has for a moment.
 func (c *Chat) settleItems(ctx context.Context) error {
 	for c.Waiting() {
-		if _, _, quiet, err := c.await(ctx, false, time.After(Moment), false); quiet || err != nil {
+		if _, _, quiet, err := c.awaitInput(ctx, false, time.After(Moment), false); quiet || err != nil {
 			return err
 		}
 	}
 	return ErrMoved
 }
 
-// ask puts to the person what the session waits for. Without one, that ends the chat.
-func (c *Chat) ask(ctx context.Context) error {
+// askPending puts to the person what the session waits for. Without one, that ends the chat.
+func (c *Chat) askPending(ctx context.Context) error {
 	c.Due = false
-	c.Stream.fresh()
+	c.Stream.startLine()
 	if !c.terminal {
 		inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: c.Session})
-		if err != nil || count(inbox) == 0 {
+		if err != nil || countWaiting(inbox) == 0 {
 			return err
 		}
 		c.Page.Inbox(inbox)
@@ -230,17 +231,17 @@ func (c *Chat) ask(ctx context.Context) error {
 	return err
 }
 
-// see takes an item in.
-func (c *Chat) see(item dispatch.Item) {
+// handleItem takes an item in.
+func (c *Chat) handleItem(item dispatch.Item) {
 	c.See(item)
 	if item.Event != nil && item.Event.Type == regie.EventSessionState && c.State == regie.SessionQueued {
 		c.Note(QueuedLine(c.Text, c.Place))
 	}
 }
 
-// signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it
+// handleSignal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it
 // leaves. Any other signal leaves, but for a Ctrl-Z that is refused already: why is said.
-func (c *Chat) signal(s os.Signal, atPrompt bool) error {
+func (c *Chat) handleSignal(s os.Signal, atPrompt bool) error {
 	if s == syscall.SIGTSTP {
 		c.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
 		return nil
@@ -269,7 +270,7 @@ func (c *Chat) ShowError(err error) {
 }
 
 // Separate implements Renderer.
-func (c *Chat) Separate() { c.Stream.fresh() }
+func (c *Chat) Separate() { c.Stream.startLine() }
 
 // Reset implements Renderer.
 func (c *Chat) Reset() {}
@@ -314,7 +315,7 @@ func (c *Chat) Confirm(said string, keys []Key) {
 	if said != "" {
 		c.Note(said)
 	}
-	key := FindKey(keys, c.reply(keyPrompt(keys)))
+	key := FindKey(keys, c.readReply(keyPrompt(keys)))
 	if key == nil {
 		key = &keys[len(keys)-1]
 	}

@@ -110,7 +110,7 @@ func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 59 * time.Minute: "59 min", 90 * time.Minute: "2 h", 47 * time.Hour: "47 h", 49 * time.Hour: "2 j",
 	} {
-		if got := page.span(d); got != want {
+		if got := page.formatSpan(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}

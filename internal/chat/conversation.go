@@ -138,8 +138,8 @@ func (c *Conversation) Busy() bool {
 // Note writes a line beside the replies.
 func (c *Conversation) Note(line string) { c.Stream.Note(line) }
 
-// load reads something beside the loop and shows it there; an error is shown in its place.
-func load[T any](c *Conversation, read func(ctx context.Context) (T, error), show func(T)) {
+// loadBeside reads something beside the loop and shows it there; an error is shown in its place.
+func loadBeside[T any](c *Conversation, read func(ctx context.Context) (T, error), show func(T)) {
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
 		found, err := read(ctx)
 		return func() {
@@ -184,10 +184,10 @@ func (c *Conversation) TakeUp(past *Past) {
 		c.Rounds, c.Began = append(c.Rounds, c.Round), past.Rounds[i].Round.StartedAt
 	}
 	for i := range past.View.Pending {
-		c.Stream.queue(past.View.Pending[i].Message.ID, past.View.Pending[i].Message.LinearText())
+		c.Stream.addQueued(past.View.Pending[i].Message.ID, past.View.Pending[i].Message.LinearText())
 	}
 	c.Renderer.TakenUp(past)
-	c.become(past.View.State)
+	c.setState(past.View.State)
 }
 
 // Begin takes up the chat that was asked for, where one was.
@@ -263,10 +263,10 @@ func (c *Conversation) See(item dispatch.Item) {
 	}
 	switch event.Type {
 	case regie.EventRound:
-		c.turn(event, &body)
+		c.handleRound(event, &body)
 	case regie.EventSessionState:
 		c.Place = body.Place
-		c.become(regie.SessionState(body.State))
+		c.setState(regie.SessionState(body.State))
 	case regie.EventApproval, regie.EventQuestion:
 		switch body.State {
 		case string(regie.ApprovalExpired):
@@ -277,14 +277,14 @@ func (c *Conversation) See(item dispatch.Item) {
 	}
 }
 
-// turn takes in that a round has begun, is to stop, or has ended.
-func (c *Conversation) turn(event *regie.Event, body *Body) {
+// handleRound takes in that a round has begun, is to stop, or has ended.
+func (c *Conversation) handleRound(event *regie.Event, body *Body) {
 	switch {
 	case body.State == string(regie.RoundEnded):
 		c.showOutcome(body.RoundID)
 		if body.RoundID == c.Round || c.Round.IsZero() {
 			c.Round, c.State, c.Interrupting, c.Stop = regie.ID{}, regie.SessionIdle, false, ""
-			c.settle()
+			c.closeQuestions()
 			if c.past == nil {
 				c.markReadBeside()
 			}
@@ -293,23 +293,23 @@ func (c *Conversation) turn(event *regie.Event, body *Body) {
 		if c.Round != body.RoundID {
 			c.Began = event.Time
 		}
-		c.begin(body.RoundID)
+		c.openRound(body.RoundID)
 		c.Interrupting, c.Stop = false, ""
-		c.become(regie.SessionActive)
+		c.setState(regie.SessionActive)
 	default:
 		c.Stop = body.Stop
 	}
 }
 
-// begin takes a round as the one that is open.
-func (c *Conversation) begin(round regie.ID) {
+// openRound takes a round as the one that is open.
+func (c *Conversation) openRound(round regie.ID) {
 	c.Round, c.Last = round, round
 	if !slices.Contains(c.Rounds, round) {
 		c.Rounds = append(c.Rounds, round)
 	}
 }
 
-func (c *Conversation) become(state regie.SessionState) {
+func (c *Conversation) setState(state regie.SessionState) {
 	if state == regie.SessionPaused && c.State != state {
 		c.Note(c.Text.T("paused; /resume goes on"))
 	}
@@ -318,12 +318,12 @@ func (c *Conversation) become(state regie.SessionState) {
 	}
 	c.State = state
 	if c.Due = c.Waiting(); !c.Due {
-		c.settle()
+		c.closeQuestions()
 	}
 }
 
-// settle closes what is asked: the session waits no more.
-func (c *Conversation) settle() {
+// closeQuestions closes what is asked: the session waits no more.
+func (c *Conversation) closeQuestions() {
 	c.Due = false
 	c.Renderer.Settled()
 }
@@ -393,7 +393,7 @@ func (c *Conversation) Say(typed string) {
 			switch {
 			case err != nil, m.Session != c.Session: // or another chat has been taken up since
 				c.Renderer.Sent(m, dispatch.Run{}, err)
-			case count(inbox) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
+			case countWaiting(inbox) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
 				c.Send(typed, store.Queue)
 			default:
 				c.confirmWithdrawal(typed, len(inbox.Questions) > 0)
@@ -425,7 +425,7 @@ func (c *Conversation) confirmWithdrawal(typed string, question bool) {
 func (c *Conversation) Send(typed string, when store.WhenBusy) {
 	request := c.Request
 	request.Text, request.WhenBusy = typed, when
-	c.submit(&Outgoing{Session: c.Session, Typed: typed, When: when}, request)
+	c.submitMessage(&Outgoing{Session: c.Session, Typed: typed, When: when}, request)
 }
 
 // Give has a person's own command run: with the same approval as the agent's, and without a model
@@ -438,28 +438,28 @@ func (c *Conversation) Give(typed string) {
 	}
 	request := c.Request
 	request.Command = command
-	c.submit(&Outgoing{Session: c.Session, Typed: typed, When: store.Reject, Command: true}, request)
+	c.submitMessage(&Outgoing{Session: c.Session, Typed: typed, When: store.Reject, Command: true}, request)
 }
 
-func (c *Conversation) submit(m *Outgoing, request dispatch.RunRequest) {
+func (c *Conversation) submitMessage(m *Outgoing, request dispatch.RunRequest) {
 	request.ClientID, request.SessionID = regie.NewID().String(), m.Session
 	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
 		if request.Segments = Mentions(request.Text, c.Look); request.Segments != nil {
 			request.Text = ""
 		}
 		run, err := c.Control.Submit(ctx, request)
-		return func() { c.sent(m, run, err) }
+		return func() { c.handleSent(m, run, err) }
 	})
 }
 
-// sent takes in what became of a message.
-func (c *Conversation) sent(m *Outgoing, run dispatch.Run, err error) {
+// handleSent takes in what became of a message.
+func (c *Conversation) handleSent(m *Outgoing, run dispatch.Run, err error) {
 	if m.Session != c.Session { // another chat has been taken up since
 		return
 	}
 	// else what has happened since is known already
 	if err == nil && !run.Answered && !run.Pending && run.Seq > c.Seen {
-		c.begin(run.RoundID)
+		c.openRound(run.RoundID)
 		c.State, c.Place, c.Began = regie.SessionActive, run.Position, time.Now()
 		if run.Position > 0 {
 			c.State = regie.SessionQueued
@@ -487,9 +487,9 @@ func (c *Conversation) TakeBack(q Queued, edit bool) {
 				c.Stream.Own(q.ID, false)
 				c.Renderer.ShowError(err)
 			default:
-				c.Stream.unqueue(q.ID)
+				c.Stream.removeQueued(q.ID)
 				if said := message.LinearText(); !edit || !c.Renderer.EditMessage(said) {
-					c.Stream.withdrawn(said, true)
+					c.Stream.showWithdrawn(said, true)
 				}
 			}
 		}

@@ -30,7 +30,7 @@ func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
 		lines[i] = "     │ " + lines[i]
 	}
 	if limit > 0 {
-		lines = p.folded(lines)
+		lines = p.foldLines(lines)
 	}
 	more = len(lines) != whole
 	left := 0
@@ -40,18 +40,18 @@ func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
 			lines[len(lines)-limit/2:])
 	}
 	for _, line := range lines {
-		p.line(line)
+		p.writeLine(line)
 	}
 	if left > 0 {
-		p.line("     ! " +
+		p.writeLine("     ! " +
 			p.Text.T("not all of it is shown above, %d lines are left out: look at them before you answer", left))
 	}
 	return more || left > 0
 }
 
-// folded has each run of lines that are the same, or blank, as its first line and how often it
+// foldLines has each run of lines that are the same, or blank, as its first line and how often it
 // follows.
-func (p *Page) folded(lines []string) []string {
+func (p *Page) foldLines(lines []string) []string {
 	var out []string
 	for i := 0; i < len(lines); {
 		same := 1

@@ -61,11 +61,11 @@ func Edit(ctx context.Context, editor Editor, arguments json.RawMessage, draft [
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeToolError, "the editor failed, so nothing is decided: %v", err)
 	}
-	return edited, usable(arguments, edited)
+	return edited, checkEdited(arguments, edited)
 }
 
-// usable says why edited arguments change nothing.
-func usable(arguments, edited []byte) error {
+// checkEdited says why edited arguments change nothing.
+func checkEdited(arguments, edited []byte) error {
 	if len(bytes.TrimSpace(edited)) == 0 {
 		return regie.Errorf(regie.CodeBadArguments, "the edited file is empty, so nothing is decided")
 	}

@@ -124,4 +124,4 @@ func Find(ctx context.Context, control Control, root, name string) (store.Inbox,
 	return control.Inbox(ctx, store.InboxFilter{ID: id})
 }
 
-func count(inbox store.Inbox) int { return len(inbox.Approvals) + len(inbox.Questions) }
+func countWaiting(inbox store.Inbox) int { return len(inbox.Approvals) + len(inbox.Questions) }

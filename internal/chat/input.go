@@ -39,7 +39,7 @@ func NewInput(file *os.File, terminal bool) (*Input, error) {
 	if in.wake[0], in.wake[1], err = os.Pipe(); err != nil {
 		return nil, regie.Errorf(regie.CodeInternal, "the terminal cannot be read: %v", err)
 	}
-	go in.read()
+	go in.readInput()
 	return in, nil
 }
 
@@ -59,18 +59,18 @@ func (in *Input) Close() {
 	_ = in.wake[1].Close()
 }
 
-// read is the goroutine of an Input.
-func (in *Input) read() {
+// readInput is the goroutine of an Input.
+func (in *Input) readInput() {
 	defer in.wake[0].Close()
 	defer close(in.lines)
 	var message []string
 	for {
-		line, ok := in.line()
+		line, ok := in.nextLine()
 		line, more := strings.CutSuffix(line, "\\")
 		if ok {
 			message = append(message, line)
 		}
-		if ok && (more || in.terminal && (bytes.IndexByte(in.left, '\n') >= 0 || in.poll(together))) {
+		if ok && (more || in.terminal && (bytes.IndexByte(in.left, '\n') >= 0 || in.pollInput(together))) {
 			continue
 		}
 		if len(message) > 0 {
@@ -86,8 +86,8 @@ func (in *Input) read() {
 	}
 }
 
-// line returns the next line. At the end of the input what is left is one too, if it is any.
-func (in *Input) line() (string, bool) {
+// nextLine returns the next line. At the end of the input what is left is one too, if it is any.
+func (in *Input) nextLine() (string, bool) {
 	for {
 		line, rest, found := bytes.Cut(in.left, []byte("\n"))
 		if found || len(line) >= maxLine || in.ended && len(line) > 0 {
@@ -97,21 +97,21 @@ func (in *Input) line() (string, bool) {
 		if in.ended {
 			return "", false
 		}
-		in.fill()
+		in.fillBuffer()
 	}
 }
 
-// fill waits for what comes, and reads it. What was there a moment ago may have gone to somebody
-// else meanwhile.
-func (in *Input) fill() {
-	in.poll(-1)
+// fillBuffer waits for what comes, and reads it. What was there a moment ago may have gone to
+// somebody else meanwhile.
+func (in *Input) fillBuffer() {
+	in.pollInput(-1)
 	in.gate.Lock()
 	defer in.gate.Unlock()
 	select {
 	case <-in.quit:
 		in.left, in.ended = nil, true
 	default:
-		if in.poll(0) {
+		if in.pollInput(0) {
 			buffer := make([]byte, 4096)
 			n, err := in.file.Read(buffer)
 			in.left, in.ended = append(in.left, buffer[:n]...), err != nil
@@ -119,9 +119,9 @@ func (in *Input) fill() {
 	}
 }
 
-// poll waits some milliseconds, or without end for -1, and reports whether there is something to
-// read, be it the end. Close ends it.
-func (in *Input) poll(milliseconds int) bool {
+// pollInput waits some milliseconds, or without end for -1, and reports whether there is something
+// to read, be it the end. Close ends it.
+func (in *Input) pollInput(milliseconds int) bool {
 	fds := []unix.PollFd{
 		{Fd: int32(in.file.Fd()), Events: unix.POLLIN},
 		{Fd: int32(in.wake[0].Fd()), Events: unix.POLLIN},

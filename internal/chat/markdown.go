@@ -15,62 +15,62 @@ import (
 func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 	page := &Page{W: w, Text: t}
 	page.sessionHead(&e.Session, e.Workspace.Root)
-	page.thread(e.Messages)
+	page.writeThread(e.Messages)
 }
 
 // sessionHead writes what a session is, in Markdown.
 func (p *Page) sessionHead(s *regie.Session, root string) {
-	p.line("# " + plain.Line(shortened(s.Name, 200)) + "\n")
+	p.writeLine("# " + plain.Line(truncateLine(s.Name, 200)) + "\n")
 	state := strings.TrimSpace(string(s.Type) + " " + string(s.State) + " " + string(s.EndReason))
-	p.line("- " + p.Text.T("session %s", s.ID.String()) + "  " + state)
-	p.line("- " + p.Text.T("workspace") + " " + plain.Line(root))
-	p.line("- " + p.Text.T("agent") + " " + plain.Line(s.Agent) + ", " + p.Text.T("model") + " " +
+	p.writeLine("- " + p.Text.T("session %s", s.ID.String()) + "  " + state)
+	p.writeLine("- " + p.Text.T("workspace") + " " + plain.Line(root))
+	p.writeLine("- " + p.Text.T("agent") + " " + plain.Line(s.Agent) + ", " + p.Text.T("model") + " " +
 		plain.Line(s.Provider+" / "+s.Model))
 	if s.ForkedFrom != nil {
-		p.line("- " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
+		p.writeLine("- " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
 	}
 }
 
-// thread writes messages in Markdown, each with its place in the log, by which a fork names it, and
-// the calls of each.
-func (p *Page) thread(messages []store.MessageView) {
+// writeThread writes messages in Markdown, each with its place in the log, by which a fork names
+// it, and the calls of each.
+func (p *Page) writeThread(messages []store.MessageView) {
 	for i := range messages {
 		m := &messages[i]
-		head := fmt.Sprintf("\n## %d  %s — %s", m.Seq, p.speaker(&m.Message), saidAt(m))
+		head := fmt.Sprintf("\n## %d  %s — %s", m.Seq, p.nameSpeaker(&m.Message), saidAt(m))
 		if m.Superseded {
 			head += "  " + p.Text.T("(no longer part of the conversation)")
 		}
-		p.line(head + "\n")
+		p.writeLine(head + "\n")
 		if said := toldBy(p.Text, &m.Message); said != "" {
-			p.line(fenced(said))
+			p.writeLine(fenceText(said))
 		}
 		for j := range m.Calls {
-			p.call(&m.Calls[j])
+			p.writeCall(&m.Calls[j])
 		}
 	}
 }
 
-func (p *Page) call(c *regie.Call) {
+func (p *Page) writeCall(c *regie.Call) {
 	state := strings.TrimSpace(string(c.State) + " " + string(c.NotRun))
-	p.line("\n- `" + strings.ReplaceAll(plain.Line(c.Tool), "`", "") + "` " + state + "\n")
-	p.line(fenced(c.Arguments))
+	p.writeLine("\n- `" + strings.ReplaceAll(plain.Line(c.Tool), "`", "") + "` " + state + "\n")
+	p.writeLine(fenceText(c.Arguments))
 	if len(c.Executed) > 0 {
-		p.line(p.Text.T("with edited arguments") + "\n\n" + fenced(string(c.Executed)))
+		p.writeLine(p.Text.T("with edited arguments") + "\n\n" + fenceText(string(c.Executed)))
 	}
 	if c.Error != nil {
-		p.line(plain.Line(string(c.Error.Code) + ": " + shortened(c.Error.Message, 1000)))
+		p.writeLine(plain.Line(string(c.Error.Code) + ": " + truncateLine(c.Error.Message, 1000)))
 	} else if c.Result != "" {
-		p.line(fenced(c.Result))
+		p.writeLine(fenceText(c.Result))
 	}
 	if r := c.Resolution; r != nil {
-		p.line(plain.Line(p.Text.T("%s found out: %s", r.By, string(r.As)) + " " + r.Note))
+		p.writeLine(plain.Line(p.Text.T("%s found out: %s", r.By, string(r.As)) + " " + r.Note))
 	}
 }
 
-// fenced shows text as it is, whatever marks are in it: no line of it can pass for a heading,
+// fenceText shows text as it is, whatever marks are in it: no line of it can pass for a heading,
 // another speaker or the end of it, nor can HTML. What Strip takes out is taken out first, or it
 // would put a fence together.
-func fenced(s string) string {
+func fenceText(s string) string {
 	s = lineEnds.Replace(plain.Strip(s))
 	fence := "```"
 	for strings.Contains(s, fence) {

@@ -19,10 +19,10 @@ type Look func(path string) (regie.EnrichmentBlock, bool)
 func Mentions(typed string, look Look) (out []regie.Segment) {
 	seen, rest := map[string]bool{}, 0
 	for i := 0; look != nil && i < len(typed); i++ {
-		if typed[i] != '@' || !begins(typed[:i]) {
+		if typed[i] != '@' || !startsWord(typed[:i]) {
 			continue
 		}
-		block, end, ok := look.mention(typed, i+1)
+		block, end, ok := look.findMention(typed, i+1)
 		switch {
 		case !ok:
 		case seen[block.Path]:
@@ -41,8 +41,8 @@ func Mentions(typed string, look Look) (out []regie.Segment) {
 	return out
 }
 
-// begins reports whether a word begins behind a text.
-func begins(before string) bool {
+// startsWord reports whether a word begins behind a text.
+func startsWord(before string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	return before == "" || unicode.IsSpace(r) || strings.ContainsRune("([{<\"'`«“‘„,;:", r)
 }
@@ -51,12 +51,12 @@ func begins(before string) bool {
 // where a file is called so.
 const trailing = ".,;:!?)]}>'`»”’…"
 
-// mention finds what is named at a place of a text, and where that ends. The longest name that
+// findMention finds what is named at a place of a text, and where that ends. The longest name that
 // there is counts.
-func (look Look) mention(text string, from int) (block regie.EnrichmentBlock, end int, ok bool) {
+func (look Look) findMention(text string, from int) (block regie.EnrichmentBlock, end int, ok bool) {
 	if name, quoted := strings.CutPrefix(text[from:], `"`); quoted {
 		name, _, closed := strings.Cut(name, `"`)
-		block, ok = look.named(name)
+		block, ok = look.resolveName(name)
 		return block, from + len(name) + 2, ok && closed && !strings.ContainsAny(name, "\r\n")
 	}
 	name := text[from:]
@@ -64,7 +64,7 @@ func (look Look) mention(text string, from int) (block regie.EnrichmentBlock, en
 		name = name[:i]
 	}
 	for first := true; name != ""; first = false {
-		if block, ok = look.named(name); ok && (first || block.Path != ".") {
+		if block, ok = look.resolveName(name); ok && (first || block.Path != ".") {
 			return block, from + len(name), true
 		}
 		r, size := utf8.DecodeLastRuneInString(name)
@@ -76,7 +76,7 @@ func (look Look) mention(text string, from int) (block regie.EnrichmentBlock, en
 	return block, 0, false
 }
 
-func (look Look) named(name string) (regie.EnrichmentBlock, bool) {
+func (look Look) resolveName(name string) (regie.EnrichmentBlock, bool) {
 	block, ok := look(name)
 	block.Type = regie.EnrichmentPointer
 	return block, name != "" && ok && block.Validate() == nil

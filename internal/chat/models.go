@@ -44,13 +44,13 @@ type answering struct {
 // chooseModel says which model answers and which there are, or chooses another one.
 func chooseModel(c *Conversation, name string) {
 	if name != "" {
-		load(c, func(ctx context.Context) ([]dispatch.ProviderView, error) { return c.Control.Providers(ctx) },
+		loadBeside(c, func(ctx context.Context) ([]dispatch.ProviderView, error) { return c.Control.Providers(ctx) },
 			func(providers []dispatch.ProviderView) { c.setModel(providers, name) })
 		return
 	}
 	request := c.Request
 	c.Asking = c.Text.T("asking which models there are…")
-	load(c, func(ctx context.Context) (has answering, err error) {
+	loadBeside(c, func(ctx context.Context) (has answering, err error) {
 		if has.agents, err = c.Control.Agents(ctx); err != nil {
 			return has, err
 		}

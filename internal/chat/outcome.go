@@ -30,7 +30,7 @@ func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
 	case regie.EventToolResult:
 		var o outcome
 		if json.Unmarshal(event.Body, &o) == nil {
-			return []string{o.line(t, f.named[o.CallID])}
+			return []string{o.formatLine(t, f.named[o.CallID])}
 		}
 	}
 	return nil
@@ -52,9 +52,9 @@ type outcome struct {
 	Exit       string           `json:"exit"` // the exit code of a command that failed
 }
 
-// line is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all else.
-// What a person named has its label.
-func (o *outcome) line(t *text.Printer, label string) string {
+// formatLine is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all
+// else. What a person named has its label.
+func (o *outcome) formatLine(t *text.Printer, label string) string {
 	mark, why := "✓", ""
 	switch {
 	case label != "" && o.State == regie.CallSucceeded:

@@ -24,7 +24,7 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 		return []string{t.T("… the model has not answered for %d s; Ctrl-C stops", d.Silent)}
 	}
 	if d.Said != nil {
-		return marked(t.Sentence(*d.Said))
+		return markOutput(t.Sentence(*d.Said))
 	}
 	if d.Output == "" {
 		return nil
@@ -43,7 +43,7 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 	if end <= 0 && rest == put {
 		return nil
 	}
-	return marked(put[:end])
+	return markOutput(put[:end])
 }
 
 // Rest is what is left of a call's output, where an event tells that it has its result.
@@ -54,10 +54,10 @@ func (o *Output) Rest(event *regie.Event) []string {
 		return nil
 	}
 	delete(o.open, call)
-	return marked(rest)
+	return markOutput(rest)
 }
 
-func marked(put string) []string {
+func markOutput(put string) []string {
 	lines := strings.Split(put, "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, "\r")

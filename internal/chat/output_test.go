@@ -51,7 +51,7 @@ func TestEndsWrittenOver(t *testing.T) {
 		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone": {"  │ bold", "  │ done"},
 		"\n":                              nil,
 	} {
-		if got := ends(text.New("en"), put, 2, 2); !slices.Equal(got, want) {
+		if got := firstAndLast(text.New("en"), put, 2, 2); !slices.Equal(got, want) {
 			t.Errorf("%q is %q, want %q", put, got, want)
 		}
 	}

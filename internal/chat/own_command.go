@@ -37,13 +37,13 @@ func (c *Conversation) showOutcome(round regie.ID) {
 		return
 	}
 	if c.past != nil {
-		if call := c.past.call(own); call != nil {
+		if call := c.past.findCall(own); call != nil {
 			c.showOwn(call, true)
 		}
 		return
 	}
 	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
-		call, err := (&doneCall{own, round}).read(ctx, c.Control)
+		call, err := (&doneCall{own, round}).readCall(ctx, c.Control)
 		return func() {
 			if session != c.Session { // another chat has been taken up since
 				return
@@ -69,7 +69,7 @@ func (c *Conversation) showOwn(call *regie.Call, output bool) {
 		_, put, _ = strings.Cut(call.Error.Message, regie.CommandPutOut)
 	}
 	if output { // how a command ends says most
-		c.Stream.notes(ends(c.Text, put, ownShown/2, ownShown/2))
+		c.Stream.writeNotes(firstAndLast(c.Text, put, ownShown/2, ownShown/2))
 	}
 	if why != "" {
 		c.Note("  " + strings.ReplaceAll(why, "\n", "\n  "))
@@ -97,15 +97,15 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 	return "✗ " + string(call.Error.Code) + ": " + said + resolve
 }
 
-// ends are the first lines of a text and the last, each marked as what a tool put out, with how
-// many are left out between them. What was written over, as progress bars are, is a line of its
+// firstAndLast are the first lines of a text and the last, each marked as what a tool put out, with
+// how many are left out between them. What was written over, as progress bars are, is a line of its
 // own: nothing of what a tool put out may hide.
-func ends(t *text.Printer, whole string, first, last int) []string {
+func firstAndLast(t *text.Printer, whole string, first, last int) []string {
 	whole = strings.TrimRight(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(whole), "\n")
 	if whole == "" {
 		return nil
 	}
-	lines := marked(whole)
+	lines := markOutput(whole)
 	if left := len(lines) - first - last; left > 0 {
 		more := "  " + t.T("… %d more lines", left)
 		lines = append(append(lines[:first:first], more), lines[first+left:]...)

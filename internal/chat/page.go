@@ -32,46 +32,46 @@ type Page struct {
 // Err is the first failure to write.
 func (p *Page) Err() error { return p.err }
 
-// line writes a line, which holds nothing that was not made harmless before.
-func (p *Page) line(line string) {
+// writeLine writes a line, which holds nothing that was not made harmless before.
+func (p *Page) writeLine(line string) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintln(p.W, line)
 	}
 }
 
-// note writes a line below a call or a question.
-func (p *Page) note(line string) { p.line("     " + line) }
+// writeNote writes a line below a call or a question.
+func (p *Page) writeNote(line string) { p.writeLine("     " + line) }
 
 // Inbox lists what waits: sentences, reasons and warnings without the diffs.
 func (p *Page) Inbox(inbox store.Inbox) {
 	switch {
-	case count(inbox) == 0 && p.Everywhere:
-		p.line(p.Text.T("nothing waits for an answer"))
-	case count(inbox) == 0:
-		p.line(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
+	case countWaiting(inbox) == 0 && p.Everywhere:
+		p.writeLine(p.Text.T("nothing waits for an answer"))
+	case countWaiting(inbox) == 0:
+		p.writeLine(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
 	}
-	p.show(inbox, false)
+	p.writeInbox(inbox, false)
 	if n := len(inbox.Approvals); n > 0 {
 		id := "ID"
 		if n == 1 {
 			id = Short(inbox.Approvals[0].ID)
 		}
-		p.line(p.Text.T("the diffs: regie approvals show %s", id))
-		p.line(p.Text.T(
+		p.writeLine(p.Text.T("the diffs: regie approvals show %s", id))
+		p.writeLine(p.Text.T(
 			"to decide: regie approve %s, regie deny %s --reason \"…\"; with the numbers of calls, only those", id, id))
 	}
 	for i := range inbox.Questions {
 		if q := &inbox.Questions[i]; q.Reply == nil {
-			p.line(p.Text.T("to answer: regie answer %s", Short(q.ID)+" "+AnswerWith(p.Text, &q.Module)))
+			p.writeLine(p.Text.T("to answer: regie answer %s", Short(q.ID)+" "+AnswerWith(p.Text, &q.Module)))
 		}
 	}
 }
 
 // Show writes one approval or question with everything: diffs, and what an answer for longer would
 // cover.
-func (p *Page) Show(inbox store.Inbox) { p.show(inbox, true) }
+func (p *Page) Show(inbox store.Inbox) { p.writeInbox(inbox, true) }
 
-func (p *Page) show(inbox store.Inbox, whole bool) {
+func (p *Page) writeInbox(inbox store.Inbox, whole bool) {
 	for i := range inbox.Approvals {
 		a := &inbox.Approvals[i]
 		p.ApprovalHead(a)
@@ -85,35 +85,35 @@ func (p *Page) show(inbox store.Inbox, whole bool) {
 			switch {
 			case review.Decision != nil:
 			case len(review.Preview.Scopes) == 0:
-				p.note(p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
+				p.writeNote(p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
 			default:
-				p.note(p.Text.T("--session and --always can cover (--scope N):"))
+				p.writeNote(p.Text.T("--session and --always can cover (--scope N):"))
 				p.Scopes(review.Preview.Scopes)
 			}
 		}
-		p.line("")
+		p.writeLine("")
 	}
 	for i := range inbox.Questions {
 		p.QuestionHead(&inbox.Questions[i])
 		p.Question(&inbox.Questions[i])
-		p.line("")
+		p.writeLine("")
 	}
 }
 
 // ApprovalHead writes the line above an approval's calls.
 func (p *Page) ApprovalHead(a *regie.Approval) {
-	p.line(p.Text.T("approval %s", Short(a.ID)) + "  " + p.head(a.CreatedAt, p.state(string(a.State), a.ExpiresAt),
+	p.writeLine(p.Text.T("approval %s", Short(a.ID)) + "  " + p.describeHead(a.CreatedAt, p.describeState(string(a.State), a.ExpiresAt),
 		a.Workspace, a.SessionName, a.SessionID, a.RoundID))
 }
 
 // QuestionHead writes the line above a question.
 func (p *Page) QuestionHead(q *regie.Question) {
-	p.line(p.Text.T("question %s", Short(q.ID)) + "  " + p.head(q.CreatedAt, p.state(string(q.State), q.ExpiresAt),
+	p.writeLine(p.Text.T("question %s", Short(q.ID)) + "  " + p.describeHead(q.CreatedAt, p.describeState(string(q.State), q.ExpiresAt),
 		q.Workspace, q.SessionName, q.SessionID, q.RoundID))
 }
 
-// state is the state of an approval or a question in words.
-func (p *Page) state(state string, expires time.Time) string {
+// describeState is the state of an approval or a question in words.
+func (p *Page) describeState(state string, expires time.Time) string {
 	switch state {
 	case string(regie.ApprovalDecided):
 		return p.Text.T("decided")
@@ -124,35 +124,35 @@ func (p *Page) state(state string, expires time.Time) string {
 	case string(regie.ApprovalWithdrawn):
 		return p.Text.T("withdrawn")
 	}
-	return p.expiry(expires)
+	return p.describeExpiry(expires)
 }
 
-func (p *Page) head(made time.Time, state, workspace, name string, session, round regie.ID) string {
+func (p *Page) describeHead(made time.Time, state, workspace, name string, session, round regie.ID) string {
 	if p.Inside {
 		return state
 	}
-	parts := p.Text.T("%s ago", p.ago(made)) + ", " + state
+	parts := p.Text.T("%s ago", p.timeSince(made)) + ", " + state
 	if p.Everywhere {
 		parts += ", " + plain.Line(workspace)
 	}
 	return parts + "  " + p.Text.T("session %s \"%s\", run %s", Short(session), plain.Line(name), round)
 }
 
-func (p *Page) expiry(at time.Time) string {
+func (p *Page) describeExpiry(at time.Time) string {
 	if at.IsZero() {
 		return p.Text.T("never expires")
 	}
 	if left := at.Sub(p.Now()); left > 0 {
-		return p.Text.T("expires in %s", p.span(left))
+		return p.Text.T("expires in %s", p.formatSpan(left))
 	}
 	return p.Text.T("expired")
 }
 
-// ago is how long ago something was.
-func (p *Page) ago(at time.Time) string { return p.span(p.Now().Sub(at)) }
+// timeSince is how long ago something was.
+func (p *Page) timeSince(at time.Time) string { return p.formatSpan(p.Now().Sub(at)) }
 
-// span says how long, to the unit that matters.
-func (p *Page) span(d time.Duration) string {
+// formatSpan says how long, to the unit that matters.
+func (p *Page) formatSpan(d time.Duration) string {
 	switch count := func(unit time.Duration) string { return strconv.Itoa(int(d.Round(unit) / unit)) }; {
 	case d < time.Minute:
 		return p.Text.T("%s s", strconv.Itoa(max(0, int(d/time.Second))))
@@ -168,15 +168,15 @@ func (p *Page) span(d time.Duration) string {
 // Review writes one call: its number, what it would do, why it is asked about, what to know, and
 // the decision, if there is one.
 func (p *Page) Review(number int, review *regie.Review) {
-	p.line(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
+	p.writeLine(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
 	for _, ground := range review.Grounds {
-		p.note(p.Text.T("why: %s", plain.Line(p.Text.Sentence(ground.Sentence))))
+		p.writeNote(p.Text.T("why: %s", plain.Line(p.Text.Sentence(ground.Sentence))))
 	}
 	for _, warning := range review.Preview.Warnings {
-		p.line("     ! " + plain.Line(p.Text.Sentence(warning)))
+		p.writeLine("     ! " + plain.Line(p.Text.Sentence(warning)))
 	}
 	if review.Decision != nil {
-		p.note("→ " + p.Text.T("by %s: %s", plain.Line(review.Decision.By), decisionWords(p.Text, review.Decision, 1)))
+		p.writeNote("→ " + p.Text.T("by %s: %s", plain.Line(review.Decision.By), decisionWords(p.Text, review.Decision, 1)))
 	}
 }
 
@@ -209,20 +209,20 @@ func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
 // number.
 func (p *Page) Scopes(scopes []regie.Scope) {
 	for i, scope := range scopes {
-		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(p.Text.Sentence(scope.Sentence))))
+		p.writeLine(fmt.Sprintf("     %3d  %s", i+1, plain.Line(p.Text.Sentence(scope.Sentence))))
 	}
 }
 
 // Question writes what is asked, its options with their numbers, and the answer, if there is one.
 func (p *Page) Question(q *regie.Question) {
 	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(q.Module.Text), "\n"), "\n") {
-		p.note(line)
+		p.writeNote(line)
 	}
 	for i, option := range q.Module.Options {
-		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(option)))
+		p.writeLine(fmt.Sprintf("     %3d  %s", i+1, plain.Line(option)))
 	}
 	if q.Reply != nil {
-		p.line("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
+		p.writeLine("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
 	}
 }
 

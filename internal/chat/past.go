@@ -52,15 +52,15 @@ func Open(ctx context.Context, control Control, root, name string, most int) (pa
 		}
 	}
 	if err == nil {
-		err = past.read(ctx, control, most)
+		err = past.readEvents(ctx, control, most)
 	}
 	return past, err
 }
 
 var errRead = errors.New("the log is read as far as it is wanted")
 
-// read reads the events from one of the last messages of the person on.
-func (past *Past) read(ctx context.Context, control Control, most int) error {
+// readEvents reads the events from one of the last messages of the person on.
+func (past *Past) readEvents(ctx context.Context, control Control, most int) error {
 	after := int64(0)
 	for i, asked := len(past.View.Thread)-1, 0; i >= 0 && asked < most; i-- {
 		if m := &past.View.Thread[i]; m.Message.Sender == regie.SenderUser {
@@ -89,8 +89,8 @@ func (past *Past) read(ctx context.Context, control Control, most int) error {
 	return err
 }
 
-// call is a call of the past; nil where it has none with that id.
-func (past *Past) call(id regie.ID) *regie.Call {
+// findCall is a call of the past; nil where it has none with that id.
+func (past *Past) findCall(id regie.ID) *regie.Call {
 	for i := range past.View.Thread {
 		calls := past.View.Thread[i].Calls
 		if at := slices.IndexFunc(calls, func(c regie.Call) bool { return c.ID == id }); at >= 0 {

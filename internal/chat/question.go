@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// question puts one question to the person until they have answered or put it off.
-func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
+// askQuestion puts one question to the person until they have answered or put it off.
+func (a *Asker) askQuestion(ctx context.Context, asked *regie.Question) error {
 	a.Page.QuestionHead(asked)
 	a.Page.Question(asked)
 	t, prompt := a.Page.Text, a.Page.Text.T("[y] yes  [n] no")
@@ -28,7 +28,7 @@ func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
 			a.putOff(asked.ID)
 			return nil
 		}
-		reply, err := read(&asked.Module, line)
+		reply, err := parseReply(&asked.Module, line)
 		if err == nil {
 			_, err = a.Control.Answer(ctx, dispatch.AnswerRequest{
 				QuestionID: asked.ID, Request: regie.NewID().String(), Reply: reply,
@@ -37,7 +37,7 @@ func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
 		if err == nil {
 			return nil
 		}
-		if err := a.told(ctx, err); err != nil {
+		if err := a.showOrReturn(ctx, err); err != nil {
 			return err
 		}
 		if slices.Contains([]regie.Code{regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound}, regie.CodeOf(err)) {
@@ -64,11 +64,11 @@ func AnswerWith(t *text.Printer, m *regie.Module) string {
 	return choice
 }
 
-// read reads an answer as a person types it. It returns CodeBadRequest for what is none.
-func read(m *regie.Module, line string) (regie.QuestionReply, error) {
+// parseReply reads an answer as a person types it. It returns CodeBadRequest for what is none.
+func parseReply(m *regie.Module, line string) (regie.QuestionReply, error) {
 	no := slices.Contains(strings.Fields(noNames), line)
 	switch {
-	case m.Kind == regie.ModuleValidation && (no || agrees(line)):
+	case m.Kind == regie.ModuleValidation && (no || isYes(line)):
 		return YesNo(!no), nil
 	case m.Kind == regie.ModuleValidation:
 		return regie.QuestionReply{}, regie.Errorf(regie.CodeBadRequest, "answer y or n")

@@ -21,13 +21,14 @@ type Queued struct {
 	Text string
 }
 
-func (s *Stream) queue(id regie.ID, said string) {
-	s.unqueue(id)
+func (s *Stream) addQueued(id regie.ID, said string) {
+	s.removeQueued(id)
 	s.waiting = append(s.waiting, Queued{id, said})
 }
 
-// unqueue forgets a message that waits no more, and returns what it says, "" where it did not wait.
-func (s *Stream) unqueue(id regie.ID) (said string) {
+// removeQueued forgets a message that waits no more, and returns what it says, "" where it did not
+// wait.
+func (s *Stream) removeQueued(id regie.ID) (said string) {
 	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(q Queued) bool {
 		if q.ID == id {
 			said = q.Text
@@ -37,8 +38,8 @@ func (s *Stream) unqueue(id regie.ID) (said string) {
 	return said
 }
 
-// withdrawn shows a message that the agent does not read: a person took it back, or a stop did.
-func (s *Stream) withdrawn(said string, takenBack bool) {
+// showWithdrawn shows a message that the agent does not read: a person took it back, or a stop did.
+func (s *Stream) showWithdrawn(said string, takenBack bool) {
 	switch {
 	case said == "":
 		return
@@ -47,7 +48,7 @@ func (s *Stream) withdrawn(said string, takenBack bool) {
 	default:
 		s.Note(s.Text.T("not sent, the agent never read it:"))
 	}
-	s.quote(said)
+	s.writeQuote(said)
 }
 
 // editQueue lists what waits for its turn, or takes one of it back (decision 10).

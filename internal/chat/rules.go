@@ -17,23 +17,23 @@ import (
 func (p *Page) Rules(list store.RuleList) {
 	holds := ""
 	for i := range list.Rules {
-		if p.rule(&list.Rules[i]); list.Rules[i].State == regie.RuleActive {
+		if p.writeRule(&list.Rules[i]); list.Rules[i].State == regie.RuleActive {
 			holds = Short(list.Rules[i].ID)
 		}
 	}
 	switch {
 	case holds != "":
-		p.line("")
-		p.line(p.Text.T("to take one back: regie rules revoke %s", holds))
+		p.writeLine("")
+		p.writeLine(p.Text.T("to take one back: regie rules revoke %s", holds))
 	case len(list.Rules) == 0:
-		p.line(p.Text.T("no answer for longer holds in this workspace (--all: everywhere, --ended: those that did)"))
+		p.writeLine(p.Text.T("no answer for longer holds in this workspace (--all: everywhere, --ended: those that did)"))
 	}
 	if list.AuditError != "" {
-		p.line("! " + plain.Line(list.AuditError))
+		p.writeLine("! " + plain.Line(list.AuditError))
 	}
 }
 
-func (p *Page) rule(r *store.StandingRule) {
+func (p *Page) writeRule(r *store.StandingRule) {
 	tool, scope := plain.Line(r.Scope.Tool), plain.Line(p.Text.Sentence(r.Scope.Sentence))
 	said := p.Text.T("asks about %s each time: %s", tool, scope)
 	switch r.Verdict {
@@ -42,9 +42,9 @@ func (p *Page) rule(r *store.StandingRule) {
 	case regie.VerdictForbid:
 		said = p.Text.T("forbids %s: %s", tool, scope)
 	}
-	state := p.expiry(r.ExpiresAt)
+	state := p.describeExpiry(r.ExpiresAt)
 	if r.State == regie.RuleRevoked {
-		state = p.Text.T("revoked %s ago by %s", p.ago(r.RevokedAt), plain.Line(r.RevokedBy))
+		state = p.Text.T("revoked %s ago by %s", p.timeSince(r.RevokedAt), plain.Line(r.RevokedBy))
 	}
 	where := p.Text.T("in every session of this workspace")
 	switch {
@@ -53,11 +53,11 @@ func (p *Page) rule(r *store.StandingRule) {
 	case p.Everywhere:
 		where = p.Text.T("in every session of the workspace %s", plain.Line(r.Workspace))
 	}
-	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
-	p.note(p.Text.T("%s, made %s ago by %s", state, p.ago(r.CreatedAt), plain.Line(r.Author)))
-	p.note(where)
+	p.writeLine(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
+	p.writeNote(p.Text.T("%s, made %s ago by %s", state, p.timeSince(r.CreatedAt), plain.Line(r.Author)))
+	p.writeNote(where)
 	if !r.FromCall.IsZero() {
-		p.note(p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
+		p.writeNote(p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
 			Short(r.FromCall), r.RoundID))
 	}
 }

@@ -41,14 +41,14 @@ func findSession(ctx context.Context, control Control, root, name string,
 func (p *Page) Sessions(list []store.SessionSummary) {
 	switch {
 	case len(list) == 0 && p.Everywhere:
-		p.line(p.Text.T("no sessions yet"))
+		p.writeLine(p.Text.T("no sessions yet"))
 	case len(list) == 0:
-		p.line(p.Text.T("no sessions in this workspace (--all: everywhere)"))
+		p.writeLine(p.Text.T("no sessions in this workspace (--all: everywhere)"))
 	}
 	for i := range list {
 		s := &list[i]
 		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " +
-			p.Text.T("%s ago", p.ago(s.LastActivity)) + "  " + plain.Line(s.Name)
+			p.Text.T("%s ago", p.timeSince(s.LastActivity)) + "  " + plain.Line(s.Name)
 		var news []string // what somebody who comes back wants to know first
 		if s.Finished {
 			news = append(news, p.Text.T("finished while you were away"))
@@ -59,12 +59,12 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 		if len(news) > 0 {
 			line += "  (" + strings.Join(news, ", ") + ")"
 		}
-		p.line(line)
+		p.writeLine(line)
 		if s.ForkedFrom != nil {
-			p.line("          " + p.forkedFrom(s.ForkedFrom))
+			p.writeLine("          " + p.forkedFrom(s.ForkedFrom))
 		}
 		if p.Everywhere {
-			p.line("          " + p.Text.T("in the workspace %s", plain.Line(s.Workspace)))
+			p.writeLine("          " + p.Text.T("in the workspace %s", plain.Line(s.Workspace)))
 		}
 	}
 }
@@ -96,25 +96,25 @@ func (p *Page) forkedFrom(f *regie.ForkPoint) string {
 func (p *Page) Session(view *store.SessionView) {
 	s := &view.SessionSummary
 	p.sessionHead(&s.Session, s.Root)
-	p.thread(view.Thread)
-	p.line("")
+	p.writeThread(view.Thread)
+	p.writeLine("")
 	for i, line := range UndoLines(p.Text, view.Undos) {
-		p.line(p.Text.T("run %s", view.Undos[i].RoundID.String()) + "  " + line)
+		p.writeLine(p.Text.T("run %s", view.Undos[i].RoundID.String()) + "  " + line)
 	}
 	for i := range view.Pending {
 		said := view.Pending[i].Message.LinearText()
-		p.note(p.Text.T("waits for its turn") + ": " + plain.Line(shortened(said, shownText)))
+		p.writeNote(p.Text.T("waits for its turn") + ": " + plain.Line(truncateLine(said, shownText)))
 	}
-	p.line(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
+	p.writeLine(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
 	if n := len(view.History); n > 0 && !view.History[n-1].EndNote.IsZero() {
 		last := &view.History[n-1]
-		p.line(plain.Line(p.Text.T("the last run ended: %s", string(last.End)+", "+p.Text.Sentence(last.EndNote))))
+		p.writeLine(plain.Line(p.Text.T("the last run ended: %s", string(last.End)+", "+p.Text.Sentence(last.EndNote))))
 	}
 	switch {
 	case view.AuditError != "":
-		p.line(p.Text.T("log") + "  " + plain.Line(view.AuditError))
+		p.writeLine(p.Text.T("log") + "  " + plain.Line(view.AuditError))
 	case view.Audit != nil:
-		p.line(p.Text.T("log") + "  " + p.Text.T("%d events, chain verified", view.Audit.Events))
+		p.writeLine(p.Text.T("log") + "  " + p.Text.T("%d events, chain verified", view.Audit.Events))
 	}
 }
 
@@ -128,7 +128,9 @@ func saidAt(m *store.MessageView) string {
 }
 
 // Told is what a notice of the system tells a person.
-func Told(t *text.Printer, m *regie.SystemContent) string { return cmp.Or(said(t, m.Said), m.Summary) }
+func Told(t *text.Printer, m *regie.SystemContent) string {
+	return cmp.Or(joinSentences(t, m.Said), m.Summary)
+}
 
 // toldBy is what a message says to a person.
 func toldBy(t *text.Printer, m *regie.Message) string {
@@ -145,9 +147,9 @@ func toldBy(t *text.Printer, m *regie.Message) string {
 	return m.Text
 }
 
-// speaker says who a message is from, with the model, and where that is not the run's own its
+// nameSpeaker says who a message is from, with the model, and where that is not the run's own its
 // provider too.
-func (p *Page) speaker(m *regie.Message) string {
+func (p *Page) nameSpeaker(m *regie.Message) string {
 	switch {
 	case m.System != nil:
 		return string(m.System.Type)
@@ -179,8 +181,8 @@ func CachedLine(t *text.Printer, m *regie.Message) string {
 // shownText is how much of a text is shown on its line, in characters.
 const shownText = 100
 
-// shortened is a text on one line, of so many characters at most.
-func shortened(s string, most int) string {
+// truncateLine is a text on one line, of so many characters at most.
+func truncateLine(s string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(s), " "))
 	if len(runes) > most {
 		return string(runes[:most-1]) + "…"
@@ -209,17 +211,17 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 		}
 		if r.Error != "" {
 			broken++
-			p.line("✗ " + what + "\n    " + plain.Line(r.Error))
+			p.writeLine("✗ " + what + "\n    " + plain.Line(r.Error))
 		} else {
 			what += "  " + p.Text.T("%d events, chain verified", r.Events)
 			if r.Erased > 0 {
 				what += ", " + p.Text.T("%d erased", r.Erased)
 			}
-			p.line("✓ " + what)
+			p.writeLine("✓ " + what)
 		}
 		logs++
 	}
-	p.line("")
-	p.line(p.Text.T("logs: %d, not what was written: %d", logs, broken))
+	p.writeLine("")
+	p.writeLine(p.Text.T("logs: %d, not what was written: %d", logs, broken))
 	return broken
 }

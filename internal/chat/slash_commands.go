@@ -45,17 +45,17 @@ func SlashCommands(t *text.Printer) []SlashCommand {
 		{"/steer", t.T("give the agent something with its next step: /steer TEXT"), steerRun},
 		{"/queue", t.T("what waits for its turn: /queue [rm N | edit N]"), editQueue},
 		{"/pause", t.T("start nothing new; /resume goes on"), func(c *Conversation, _ string) {
-			c.tell(!c.Round.IsZero(), c.Round, Control.Pause, "")
+			c.tellControl(!c.Round.IsZero(), c.Round, Control.Pause, "")
 		}},
 		{"/stop", t.T("end the run and close the chat; a message opens it again"), func(c *Conversation, _ string) {
 			stop := func(control Control, ctx context.Context, session regie.ID) error {
 				_, err := control.Stop(ctx, session) // the log tells what it gives back
 				return err
 			}
-			c.tell(!c.Round.IsZero(), c.Session, stop, "")
+			c.tellControl(!c.Round.IsZero(), c.Session, stop, "")
 		}},
 		{"/close", t.T("close the chat while nothing runs or waits"), func(c *Conversation, _ string) {
-			c.tell(!c.Last.IsZero(), c.Session, Control.CloseSession, c.Text.T("closed; a message opens it again"))
+			c.tellControl(!c.Last.IsZero(), c.Session, Control.CloseSession, c.Text.T("closed; a message opens it again"))
 		}},
 		{"/skills", t.T("the skills that the agent has here"), func(c *Conversation, _ string) {
 			if c.Skills != nil {
@@ -85,14 +85,14 @@ func (c *Conversation) Obey(line string) {
 		plain.Line(word)))
 }
 
-// tell says something about a round or a session to the Control, where there is one, and notes that
-// it did.
-func (c *Conversation) tell(has bool, id regie.ID, say func(Control, context.Context, regie.ID) error, done string) {
+// tellControl says something about a round or a session to the Control, where there is one, and
+// notes that it did.
+func (c *Conversation) tellControl(has bool, id regie.ID, say func(Control, context.Context, regie.ID) error, done string) {
 	if !has {
 		c.Note(c.Text.T("nothing runs in this chat"))
 		return
 	}
-	load(c, func(ctx context.Context) (string, error) { return done, say(c.Control, ctx, id) }, func(done string) {
+	loadBeside(c, func(ctx context.Context) (string, error) { return done, say(c.Control, ctx, id) }, func(done string) {
 		if done != "" {
 			c.Note(done)
 		}
@@ -106,7 +106,7 @@ func forkChat(c *Conversation, name string) {
 		return
 	}
 	in, root := dispatch.ForkRequest{SessionID: regie.NewID(), From: c.Session, Name: name}, c.Request.Root
-	load(c, func(ctx context.Context) (Past, error) {
+	loadBeside(c, func(ctx context.Context) (Past, error) {
 		if _, err := c.Control.Fork(ctx, in); err != nil {
 			return Past{}, err
 		}
@@ -120,7 +120,7 @@ func forkChat(c *Conversation, name string) {
 // Resume goes on with the chat that a person names, in place of this one.
 func (c *Conversation) Resume(name string) {
 	root := c.Request.Root
-	load(c, func(ctx context.Context) (Past, error) {
+	loadBeside(c, func(ctx context.Context) (Past, error) {
 		return Open(ctx, c.Control, root, name, c.ShownRounds)
 	}, c.goOn)
 }
@@ -138,11 +138,11 @@ func resumeChat(c *Conversation, name string) {
 		return
 	case c.State == regie.SessionPaused && !c.Round.IsZero():
 		clear(c.Later) // what was put off before the pause is asked again
-		c.tell(true, c.Round, Control.Resume, "")
+		c.tellControl(true, c.Round, Control.Resume, "")
 		return
 	}
 	filter := store.SessionFilter{Root: c.Request.Root, Type: regie.SessionChat, Limit: 50}
-	load(c, func(ctx context.Context) ([]store.SessionSummary, error) {
+	loadBeside(c, func(ctx context.Context) ([]store.SessionSummary, error) {
 		return c.Control.Sessions(ctx, filter)
 	}, func(sessions []store.SessionSummary) {
 		choice := &Choice{Title: c.Text.T("which chat:"), Then: c.Resume}
@@ -152,12 +152,12 @@ func resumeChat(c *Conversation, name string) {
 					s.LastActivity.Local().Format("2006-01-02 15:04") + "  " + string(s.State) + "  " + s.Name})
 			}
 		}
-		c.choose(choice)
+		c.offerChoice(choice)
 	})
 }
 
-// choose has the person choose, where there is something to choose from.
-func (c *Conversation) choose(choice *Choice) {
+// offerChoice has the person choose, where there is something to choose from.
+func (c *Conversation) offerChoice(choice *Choice) {
 	if len(choice.Options) == 0 {
 		c.Note(c.Text.T("there is nothing to choose from"))
 		return
@@ -167,7 +167,7 @@ func (c *Conversation) choose(choice *Choice) {
 
 // chooseAgent says which agents there are, or begins a new chat with one.
 func chooseAgent(c *Conversation, name string) {
-	load(c, func(ctx context.Context) ([]dispatch.AgentView, error) { return c.Control.Agents(ctx) },
+	loadBeside(c, func(ctx context.Context) ([]dispatch.AgentView, error) { return c.Control.Agents(ctx) },
 		func(agents []dispatch.AgentView) {
 			choice := &Choice{Title: c.Text.T("which agent:"), Then: c.setAgent, Note: c.Text.T(
 				"%s answers here; /agent NAME begins a new chat with another one", plain.Line(c.Request.Agent))}
@@ -180,7 +180,7 @@ func chooseAgent(c *Conversation, name string) {
 			case name != "":
 				c.Note(c.Text.T("there is no agent %s", plain.Line(name)))
 			default:
-				c.choose(choice)
+				c.offerChoice(choice)
 			}
 		})
 }
@@ -205,7 +205,7 @@ func askAgain(c *Conversation, _ string) {
 
 func listRules(c *Conversation, _ string) {
 	filter := store.RuleFilter{Root: c.Request.Root}
-	load(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) }, c.Page.Rules)
+	loadBeside(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) }, c.Page.Rules)
 }
 
 func revokeRule(c *Conversation, name string) {
@@ -214,7 +214,7 @@ func revokeRule(c *Conversation, name string) {
 		return
 	}
 	root := c.Request.Root
-	load(c, func(ctx context.Context) (store.StandingRule, error) {
+	loadBeside(c, func(ctx context.Context) (store.StandingRule, error) {
 		rule, err := FindRule(ctx, c.Control, root, name)
 		if err == nil {
 			err = c.Control.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}})
@@ -226,7 +226,7 @@ func revokeRule(c *Conversation, name string) {
 // showCost says what the chat and today have cost.
 func showCost(c *Conversation, _ string) {
 	session, root, last := c.Session, c.Request.Root, c.Last
-	load(c, func(ctx context.Context) (out []string, err error) {
+	loadBeside(c, func(ctx context.Context) (out []string, err error) {
 		if !last.IsZero() {
 			view, err := c.Control.Session(ctx, session)
 			if err != nil {
@@ -239,13 +239,13 @@ func showCost(c *Conversation, _ string) {
 			out = append(out, line)
 		}
 		return out, err
-	}, c.Stream.notes)
+	}, c.Stream.writeNotes)
 }
 
 // showCache says what is in the response cache of the workspace, or empties it.
 func showCache(c *Conversation, word string) {
 	root := c.Request.Root
-	load(c, func(ctx context.Context) (string, error) {
+	loadBeside(c, func(ctx context.Context) (string, error) {
 		if word == "clear" {
 			cleared, err := c.Control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
 			return c.Text.T("answers that went from the response cache: %d", int(cleared.Entries)), err
@@ -258,13 +258,13 @@ func showCache(c *Conversation, word string) {
 
 // ShowCall unfolds a call by its number; without one the newest.
 func (c *Conversation) ShowCall(word string) {
-	one, n, err := c.Calls.find(word)
+	one, n, err := c.Calls.findCall(word)
 	if err != nil {
 		c.Note(c.Text.Error(err))
 		return
 	}
-	load(c, func(ctx context.Context) (*regie.Call, error) { return one.read(ctx, c.Control) }, func(call *regie.Call) {
-		c.unfold(call, n)
+	loadBeside(c, func(ctx context.Context) (*regie.Call, error) { return one.readCall(ctx, c.Control) }, func(call *regie.Call) {
+		c.showCall(call, n)
 		c.Renderer.Separate()
 	})
 }
@@ -288,7 +288,7 @@ func planUndo(c *Conversation, rest string) {
 		c.Renderer.ShowError(err)
 		return
 	}
-	load(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.PlanUndo(ctx, in) },
+	loadBeside(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.PlanUndo(ctx, in) },
 		func(plan regie.UndoPlan) {
 			c.Renderer.Separate()
 			more := c.Page.UndoPlan(&plan, shownLines)
@@ -305,7 +305,7 @@ func planUndo(c *Conversation, rest string) {
 func confirmUndo(c *Conversation, plan *regie.UndoPlan, agreed dispatch.UndoRequest, more bool) {
 	keys := []Key{{yesNames, c.Text.T("[y] undo"), func() {
 		c.Stream.Own(agreed.UndoID, true)
-		load(c, func(ctx context.Context) (regie.Undo, error) { return c.Control.Undo(ctx, agreed) },
+		loadBeside(c, func(ctx context.Context) (regie.Undo, error) { return c.Control.Undo(ctx, agreed) },
 			func(undone regie.Undo) { c.Page.Undone(&undone) })
 	}}}
 	if more {

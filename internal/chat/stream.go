@@ -52,26 +52,26 @@ func (s *Stream) Own(id regie.ID, is bool) {
 // Note writes a line beside the replies.
 func (s *Stream) Note(line string) {
 	if !s.Apart || !s.replies.Telling() {
-		s.fresh()
+		s.startLine()
 	}
 	fmt.Fprintln(s.Err, plain.Strip(line))
 }
 
-func (s *Stream) notes(lines []string) {
+func (s *Stream) writeNotes(lines []string) {
 	for _, line := range lines {
 		s.Note(line)
 	}
 }
 
-// quote writes what a person said.
-func (s *Stream) quote(said string) { s.Note("› " + strings.ReplaceAll(said, "\n", "\n  ")) }
+// writeQuote writes what a person said.
+func (s *Stream) writeQuote(said string) { s.Note("› " + strings.ReplaceAll(said, "\n", "\n  ")) }
 
 // Telling reports whether a reply is being written that is not whole.
 func (s *Stream) Telling() bool { return s.replies.Telling() }
 
 // Prompt writes a prompt; Typed tells that the person has ended its line.
 func (s *Stream) Prompt(prompt string) {
-	s.fresh()
+	s.startLine()
 	fmt.Fprint(s.Err, prompt)
 	s.open, s.prompted = s.Err, true
 }
@@ -79,15 +79,15 @@ func (s *Stream) Prompt(prompt string) {
 // Typed tells that the terminal has shown the end of a line.
 func (s *Stream) Typed() { s.open, s.prompted = nil, false }
 
-// fresh makes the cursor stand at the beginning of a line.
-func (s *Stream) fresh() {
+// startLine makes the cursor stand at the beginning of a line.
+func (s *Stream) startLine() {
 	if s.open != nil {
 		fmt.Fprintln(s.open)
 	}
 	s.Typed()
 }
 
-func (s *Stream) write(content string) {
+func (s *Stream) writeReply(content string) {
 	content = plain.Strip(content)
 	if content == "" {
 		return
@@ -102,30 +102,30 @@ func (s *Stream) write(content string) {
 // Item writes one item.
 func (s *Stream) Item(item dispatch.Item) {
 	if item.Delta != nil {
-		s.notes(s.output.Lines(s.Text, item.Delta))
-		s.delta(item.Delta)
+		s.writeNotes(s.output.Lines(s.Text, item.Delta))
+		s.writeDelta(item.Delta)
 	}
 	if item.Event != nil {
-		s.event(item.Event)
+		s.handleEvent(item.Event)
 	}
 	for _, held := range s.replies.Release() {
-		s.delta(held)
+		s.writeDelta(held)
 	}
 }
 
-// delta writes a piece of a reply.
-func (s *Stream) delta(d *dispatch.Delta) {
+// writeDelta writes a piece of a reply.
+func (s *Stream) writeDelta(d *dispatch.Delta) {
 	told := s.replies.Telling()
 	content, _ := s.replies.Delta(d)
 	if !told && s.replies.Telling() {
-		s.fresh()
+		s.startLine()
 	}
-	s.write(content)
+	s.writeReply(content)
 }
 
-func (s *Stream) event(event *regie.Event) {
+func (s *Stream) handleEvent(event *regie.Event) {
 	body := BodyOf(event)
-	s.notes(s.output.Rest(event))
+	s.writeNotes(s.output.Rest(event))
 	for _, line := range s.fold.Lines(s.Text, event) {
 		if s.Mark != nil {
 			line += s.Mark(body.CallID)
@@ -138,13 +138,13 @@ func (s *Stream) event(event *regie.Event) {
 		switch {
 		case json.Unmarshal(event.Body, &m) != nil:
 		case event.Type == regie.EventMessage:
-			s.message(&m)
+			s.writeMessage(&m)
 		default:
-			s.queue(m.ID, m.LinearText())
+			s.addQueued(m.ID, m.LinearText())
 		}
 	case regie.EventMessageWithdrawn:
-		if said := s.unqueue(body.MessageID); !s.own[body.MessageID] {
-			s.withdrawn(said, body.TakenBack)
+		if said := s.removeQueued(body.MessageID); !s.own[body.MessageID] {
+			s.showWithdrawn(said, body.TakenBack)
 		}
 	case regie.EventStreamReset:
 		told := s.replies.Reset()
@@ -171,9 +171,9 @@ func (s *Stream) event(event *regie.Event) {
 	}
 }
 
-// message writes what of a message was not seen yet.
-func (s *Stream) message(m *regie.Message) {
-	s.unqueue(m.ID)
+// writeMessage writes what of a message was not seen yet.
+func (s *Stream) writeMessage(m *regie.Message) {
+	s.removeQueued(m.ID)
 	told := s.replies.Telling()
 	content, _, again := s.replies.Message(m)
 	switch {
@@ -182,10 +182,10 @@ func (s *Stream) message(m *regie.Message) {
 		s.Note(strings.TrimSpace(strings.ToValidUTF8(content[:min(len(content), maxUnreadable)], "")))
 	case m.AI != nil:
 		if !told || again { // the whole of it, on lines of its own
-			s.fresh()
+			s.startLine()
 		}
-		s.write(content)
-		s.fresh()
+		s.writeReply(content)
+		s.startLine()
 		if line := CachedLine(s.Text, m); line != "" {
 			s.Note("  " + line)
 		}
@@ -193,14 +193,14 @@ func (s *Stream) message(m *regie.Message) {
 		lines := ToolNotice(s.Text, m)
 		if told := strings.Join(lines, "\n"); told != s.missing {
 			s.missing = told
-			s.notes(lines)
+			s.writeNotes(lines)
 		}
 	case m.Sender == regie.SenderAI && m.Text != "": // what was to be said once the actions had succeeded
-		s.fresh()
-		s.write(m.Text)
-		s.fresh()
+		s.startLine()
+		s.writeReply(m.Text)
+		s.startLine()
 	case m.Sender == regie.SenderUser && !m.ExcludeFromPrompt && !s.own[m.ID]:
-		s.quote(m.LinearText())
+		s.writeQuote(m.LinearText())
 	}
 }
 
@@ -257,7 +257,7 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	if json.Unmarshal(event.Body, &n) != nil {
 		return ""
 	}
-	ours, lasts := said(t, n.Said), event.Time.Sub(n.Since).Round(time.Second).String()
+	ours, lasts := joinSentences(t, n.Said), event.Time.Sub(n.Since).Round(time.Second).String()
 	why := cmp.Or(ours, t.Sentence(n.Why), n.Text)
 	switch {
 	case n.Kind == regie.NoticeBudget, n.Kind == regie.NoticeProvider, n.Kind == regie.NoticeNetworkDown && ours != "":
@@ -272,8 +272,8 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	return ""
 }
 
-// said are sentences in the language of the surface.
-func said(t *text.Printer, sentences []regie.Sentence) string {
+// joinSentences are sentences in the language of the surface.
+func joinSentences(t *text.Printer, sentences []regie.Sentence) string {
 	out := make([]string, len(sentences))
 	for i, sentence := range sentences {
 		out[i] = t.Sentence(sentence)

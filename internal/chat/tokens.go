@@ -14,36 +14,36 @@ import (
 // 11.2). Places are the workspaces that they may name.
 func (p *Page) Tokens(tokens []regie.Token, places []regie.Workspace) {
 	for i := range tokens {
-		p.token(&tokens[i], places)
+		p.writeToken(&tokens[i], places)
 	}
 	if n := len(tokens); n > 0 {
-		p.line("")
-		p.line(p.Text.T("to end one: regie token revoke %s", Short(tokens[n-1].ID)))
+		p.writeLine("")
+		p.writeLine(p.Text.T("to end one: regie token revoke %s", Short(tokens[n-1].ID)))
 		return
 	}
-	p.line(p.Text.T("no token opens anything but that of the data directory: regie token add makes one (--ended: those that did)"))
+	p.writeLine(p.Text.T("no token opens anything but that of the data directory: regie token add makes one (--ended: those that did)"))
 }
 
-func (p *Page) token(t *regie.Token, places []regie.Workspace) {
+func (p *Page) writeToken(t *regie.Token, places []regie.Workspace) {
 	what := p.Text.T("token %s", Short(t.ID))
 	if t.Kind == regie.TokenBrowser {
 		what = p.Text.T("browser %s", Short(t.ID))
 	}
-	p.line(what + "  " + plain.Line(t.Name))
-	state := p.expiry(t.ExpiresAt)
+	p.writeLine(what + "  " + plain.Line(t.Name))
+	state := p.describeExpiry(t.ExpiresAt)
 	if t.StateAt(p.Now()) == regie.TokenRevoked {
-		state = p.Text.T("revoked %s ago by %s", p.ago(t.RevokedAt), plain.Line(t.RevokedBy))
+		state = p.Text.T("revoked %s ago by %s", p.timeSince(t.RevokedAt), plain.Line(t.RevokedBy))
 	}
 	used := p.Text.T("never used")
 	if !t.LastUsedAt.IsZero() {
-		used = p.Text.T("used about %s ago", p.ago(t.LastUsedAt))
+		used = p.Text.T("used about %s ago", p.timeSince(t.LastUsedAt))
 	}
-	p.note(p.Text.T("%s, made %s ago, %s", state, p.ago(t.CreatedAt), used))
+	p.writeNote(p.Text.T("%s, made %s ago, %s", state, p.timeSince(t.CreatedAt), used))
 	opens := p.Text.T("opens: %s", regie.ScopeWords(t.Scopes))
 	if t.OnApproval != "" {
 		opens += "; " + p.Text.T("approvals: %s", t.OnApproval)
 	}
-	p.note(opens)
+	p.writeNote(opens)
 	var where []string
 	for _, id := range t.Workspaces {
 		at := slices.IndexFunc(places, func(w regie.Workspace) bool { return w.ID == id })
@@ -54,7 +54,7 @@ func (p *Page) token(t *regie.Token, places []regie.Workspace) {
 		}
 	}
 	if len(where) > 0 {
-		p.note(p.Text.T("only in: %s", strings.Join(where, ", ")))
+		p.writeNote(p.Text.T("only in: %s", strings.Join(where, ", ")))
 	}
 }
 

@@ -31,55 +31,55 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again", Short(plan.Undoes), plan.RoundID)
 	}
 	if plan.Text != "" {
-		what += "  \"" + plain.Line(shortened(plan.Text, shownText)) + "\""
+		what += "  \"" + plain.Line(truncateLine(plan.Text, shownText)) + "\""
 	}
-	p.line(what)
+	p.writeLine(what)
 	for i := range plan.Previews {
 		f := &plan.Previews[i]
-		p.line(fmt.Sprintf("%3d  %s", i+1, plain.Line(p.Text.Sentence(f.Sentence))))
+		p.writeLine(fmt.Sprintf("%3d  %s", i+1, plain.Line(p.Text.Sentence(f.Sentence))))
 		if c := f.Conflict; c != nil {
-			p.line("     ✗ " + plain.Line(p.Text.Sentence(c.Sentence)))
+			p.writeLine("     ✗ " + plain.Line(p.Text.Sentence(c.Sentence)))
 		}
 		for _, warning := range f.Warnings {
-			p.line("     ! " + plain.Line(p.Text.Sentence(warning)))
+			p.writeLine("     ! " + plain.Line(p.Text.Sentence(warning)))
 		}
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
 		gone := p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))
-		p.note(plain.Line(gone))
+		p.writeNote(plain.Line(gone))
 	}
 	switch {
 	case plan.Chat && again:
-		p.note(p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
+		p.writeNote(p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
 	case plan.Chat:
-		p.note(p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
+		p.writeNote(p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
 	}
-	p.effects(plan.Effects)
+	p.writeEffects(plan.Effects)
 	return more
 }
 
-// effects lists what is not taken back.
-func (p *Page) effects(list []regie.Effect) {
+// writeEffects lists what is not taken back.
+func (p *Page) writeEffects(list []regie.Effect) {
 	if len(list) > 0 {
-		p.note(p.Text.T("this cannot be undone and stays as it is:"))
+		p.writeNote(p.Text.T("this cannot be undone and stays as it is:"))
 	}
 	for i := range list {
 		e := &list[i]
-		line := e.Tool + " " + shortened(e.Arguments, shownText)
+		line := e.Tool + " " + truncateLine(e.Arguments, shownText)
 		if e.State == regie.CallUnknown {
 			line += "  " + p.Text.T("(nobody knows what became of it)")
 		}
 		if e.Why != nil {
 			line += ": " + p.Text.Sentence(*e.Why)
 		}
-		p.line("       " + plain.Line(line))
+		p.writeLine("       " + plain.Line(line))
 	}
 }
 
 // Undone writes what became of an undo, and how it is taken back.
 func (p *Page) Undone(u *regie.Undo) {
-	p.line(p.Text.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(p.Text, u))
+	p.writeLine(p.Text.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(p.Text, u))
 	for i := range u.Files {
 		f := &u.Files[i]
 		mark, said := "✓", p.Text.T("put back")
@@ -92,13 +92,13 @@ func (p *Page) Undone(u *regie.Undo) {
 		case !f.To.Exists():
 			said = p.Text.T("removed")
 		}
-		p.line("  " + mark + " " + plain.Line(f.Path+"  "+said))
+		p.writeLine("  " + mark + " " + plain.Line(f.Path+"  "+said))
 	}
-	p.effects(u.Effects)
+	p.writeEffects(u.Effects)
 	if u.Left() > 0 {
-		p.line(p.Text.T("what was left can be undone again: %s", p.undoCommand(Short(u.RoundID))))
+		p.writeLine(p.Text.T("what was left can be undone again: %s", p.undoCommand(Short(u.RoundID))))
 	}
-	p.line(p.Text.T("to take this undo back: %s", p.undoCommand(Short(u.ID))))
+	p.writeLine(p.Text.T("to take this undo back: %s", p.undoCommand(Short(u.ID))))
 }
 
 // undoCommand is what undoes something where this is read.

@@ -29,11 +29,11 @@ type answer struct {
 // format writes an answer in one API's form: whole, or as the events of a stream, of which begin
 // comes first, and end or fail last.
 type format interface {
-	whole(o *outcome) any
-	begin()
-	text(piece string)
-	end(o *outcome)
-	fail(why *wireError)
+	encodeWhole(o *outcome) any
+	beginStream()
+	streamText(piece string)
+	endStream(o *outcome)
+	streamError(why *wireError)
 }
 
 // serveAgent serves the requests of an API: it passes them on to a provider, or has an agent answer
@@ -51,13 +51,13 @@ func (s *server) serveAgent(api string, parse func([]byte) (*agentRequest, error
 		}
 		var sent submitted
 		if err == nil {
-			sent, err = s.submit(r, request)
+			sent, err = s.submitRequest(r, request)
 		}
 		if err != nil {
 			if !sent.SessionID.IsZero() { // the engine may have stored the message before it went
 				w.Header().Set(HeaderSession, sent.SessionID.String())
 			}
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		}
 		setHeaders(w, request, &sent)
@@ -67,47 +67,47 @@ func (s *server) serveAgent(api string, parse func([]byte) (*agentRequest, error
 		a.format = write(a)
 		if a.stream {
 			a.out = newEventStream(w, s.KeepAlive, api)
-			defer a.out.close()
+			defer a.out.closeStream()
 		}
-		result, err := a.follow(r.Context())
-		a.finish(w, &result, err)
+		result, err := a.followRound(r.Context())
+		a.finishAnswer(w, &result, err)
 	}
 }
 
-// begin sends the beginning of a stream, once.
-func (a *answer) begin() {
+// beginStream sends the beginning of a stream, once.
+func (a *answer) beginStream() {
 	if !a.begun {
 		a.begun = true
-		a.format.begin()
+		a.format.beginStream()
 	}
 }
 
-// say adds a piece to the text.
-func (a *answer) say(piece string) {
+// addText adds a piece to the text.
+func (a *answer) addText(piece string) {
 	a.said.WriteString(piece)
 	if a.out != nil {
-		a.begin()
-		a.format.text(piece)
+		a.beginStream()
+		a.format.streamText(piece)
 		a.open = true
 	}
 }
 
-// finish gives the whole answer, or ends its stream.
-func (a *answer) finish(w http.ResponseWriter, result *outcome, err error) {
+// finishAnswer gives the whole answer, or ends its stream.
+func (a *answer) finishAnswer(w http.ResponseWriter, result *outcome, err error) {
 	switch {
-	case err != nil && (a.out == nil || !a.out.started()):
-		a.server.fail(w, a.r, err)
+	case err != nil && (a.out == nil || !a.out.hasStarted()):
+		a.server.writeError(w, a.r, err)
 	case err != nil:
 		why := a.server.wireErrorOf(a.r, err)
-		a.format.fail(&why)
+		a.format.streamError(&why)
 	case a.out == nil:
-		writeJSON(w, a.format.whole(result))
+		writeJSON(w, a.format.encodeWhole(result))
 	default:
 		if !a.open && len(result.calls) == 0 { // an answer that says nothing has a text all the same
-			a.say("")
+			a.addText("")
 		}
-		a.begin()
-		a.format.end(result)
+		a.beginStream()
+		a.format.endStream(result)
 	}
 }
 
@@ -120,8 +120,8 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request, api string,
 	if err != nil {
 		return nil, false, err
 	}
-	if h, wrong := readHead(data, s.proxies); s.proxies(h.model) {
-		s.proxy(w, r, api, &h, wrong, data)
+	if h, wrong := readHead(data, s.isProxied); s.isProxied(h.model) {
+		s.serveProxy(w, r, api, &h, wrong, data)
 		return nil, true, nil
 	}
 	if a, err = parse(data); err == nil {

@@ -7,7 +7,7 @@ type chatAnswer struct{ *answer }
 
 func newChatAnswer(a *answer) format { return chatAnswer{a} }
 
-func (c chatAnswer) object(kind string, choices ...any) map[string]any {
+func (c chatAnswer) encodeObject(kind string, choices ...any) map[string]any {
 	if choices == nil {
 		choices = []any{}
 	}
@@ -17,7 +17,7 @@ func (c chatAnswer) object(kind string, choices ...any) map[string]any {
 	}
 }
 
-func (c chatAnswer) whole(o *outcome) any {
+func (c chatAnswer) encodeWhole(o *outcome) any {
 	message := map[string]any{"role": "assistant", "content": nil, "refusal": nil}
 	if o.text != "" || len(o.calls) == 0 {
 		message["content"] = o.text
@@ -25,16 +25,16 @@ func (c chatAnswer) whole(o *outcome) any {
 	if len(o.calls) > 0 {
 		message["tool_calls"] = chatCalls(o, false)
 	}
-	out := c.object("chat.completion", map[string]any{
+	out := c.encodeObject("chat.completion", map[string]any{
 		"index": 0, "message": message, "logprobs": nil, "finish_reason": o.finish,
 	})
 	out["usage"], out["metadata"] = chatUsage(o.usage), c.withSession()
 	return out
 }
 
-// chunk is a piece of a stream.
-func (c chatAnswer) chunk(delta map[string]any, finish any) map[string]any {
-	out := c.object("chat.completion.chunk", map[string]any{
+// encodeChunk is a piece of a stream.
+func (c chatAnswer) encodeChunk(delta map[string]any, finish any) map[string]any {
+	out := c.encodeObject("chat.completion.chunk", map[string]any{
 		"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish,
 	})
 	if c.streamUsage {
@@ -43,32 +43,32 @@ func (c chatAnswer) chunk(delta map[string]any, finish any) map[string]any {
 	return out
 }
 
-func (c chatAnswer) begin() {
-	first := c.chunk(map[string]any{"role": "assistant", "content": ""}, nil)
+func (c chatAnswer) beginStream() {
+	first := c.encodeChunk(map[string]any{"role": "assistant", "content": ""}, nil)
 	first["metadata"] = c.withSession()
-	c.out.event("", first)
+	c.out.sendEvent("", first)
 }
 
-func (c chatAnswer) text(piece string) {
+func (c chatAnswer) streamText(piece string) {
 	if piece != "" {
-		c.out.event("", c.chunk(map[string]any{"content": piece}, nil))
+		c.out.sendEvent("", c.encodeChunk(map[string]any{"content": piece}, nil))
 	}
 }
 
-func (c chatAnswer) end(o *outcome) {
+func (c chatAnswer) endStream(o *outcome) {
 	for _, call := range chatCalls(o, true) {
-		c.out.event("", c.chunk(map[string]any{"tool_calls": []any{call}}, nil))
+		c.out.sendEvent("", c.encodeChunk(map[string]any{"tool_calls": []any{call}}, nil))
 	}
-	c.out.event("", c.chunk(map[string]any{}, o.finish))
+	c.out.sendEvent("", c.encodeChunk(map[string]any{}, o.finish))
 	if c.streamUsage {
-		last := c.object("chat.completion.chunk")
+		last := c.encodeObject("chat.completion.chunk")
 		last["usage"] = chatUsage(o.usage)
-		c.out.event("", last)
+		c.out.sendEvent("", last)
 	}
-	c.out.write([]byte("data: [DONE]\n\n"))
+	c.out.writeEvent([]byte("data: [DONE]\n\n"))
 }
 
-func (c chatAnswer) fail(why *wireError) { c.out.write(why.event(APIChat)) }
+func (c chatAnswer) streamError(why *wireError) { c.out.writeEvent(why.toEvent(APIChat)) }
 
 // chatCalls are the calls that a client is to run.
 func chatCalls(o *outcome, indexed bool) []map[string]any {

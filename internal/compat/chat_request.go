@@ -62,7 +62,7 @@ type chatMessage struct {
 // parseChat reads a request of Chat Completions to an agent.
 func parseChat(data []byte) (*agentRequest, error) {
 	var in chatRequest
-	if err := decode(data, &in); err != nil {
+	if err := decodeStrict(data, &in); err != nil {
 		return nil, err
 	}
 	if err := checkRequest(in.Model, len(in.Messages)); err != nil {
@@ -77,7 +77,7 @@ func parseChat(data []byte) (*agentRequest, error) {
 		return nil, err
 	}
 	for i := range in.Messages {
-		m, err := in.Messages[i].read(index("messages", i))
+		m, err := in.Messages[i].toMessage(indexName("messages", i))
 		if err != nil {
 			return nil, err
 		}
@@ -86,21 +86,21 @@ func parseChat(data []byte) (*agentRequest, error) {
 	var tools []regie.ClientTool
 	seen := map[string]bool{}
 	for i, t := range in.Tools {
-		param := index("tools", i)
+		param := indexName("tools", i)
 		if t.Type != "function" || t.Function == nil {
 			return nil, noTool(param, t.Type)
 		}
 		if err := checkName(t.Function.Name, param+".function.name", seen); err != nil {
 			return nil, err
 		}
-		tools = append(tools, t.Function.tool(""))
+		tools = append(tools, t.Function.toClientTool(""))
 	}
 	out.tools, err = chooseTools(tools, string(in.ToolChoice), "tool_choice")
 	return out, err
 }
 
-// tool is a function as the model is told of it; those of a namespace have a flat name.
-func (f *functionTool) tool(namespace string) regie.ClientTool {
+// toClientTool is a function as the model is told of it; those of a namespace have a flat name.
+func (f *functionTool) toClientTool(namespace string) regie.ClientTool {
 	return regie.ClientTool{
 		Name: flatName(namespace, f.Name), Namespace: namespace, Description: f.Description,
 		Parameters: json.RawMessage(f.Parameters),
@@ -109,11 +109,11 @@ func (f *functionTool) tool(namespace string) regie.ClientTool {
 
 // noTool is the error of a tool that is no function.
 func noTool(param, kind string) error {
-	return refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", truncate(kind))
+	return badParameter(param+".type", "a tool of the type %q cannot be brought to an agent: use function", truncate(kind))
 }
 
-// read makes a message of one of Chat Completions.
-func (m *chatMessage) read(param string) (message, error) {
+// toMessage makes a message of one of Chat Completions.
+func (m *chatMessage) toMessage(param string) (message, error) {
 	text, err := textOf(m.Content, param+".content")
 	if err != nil {
 		return message{}, err
@@ -128,9 +128,9 @@ func (m *chatMessage) read(param string) (message, error) {
 		return out, err
 	}
 	for i, c := range m.ToolCalls {
-		at := index(param+".tool_calls", i)
+		at := indexName(param+".tool_calls", i)
 		if c.Function == nil || c.Type != "" && c.Type != "function" {
-			return out, refused(at, "a call of the type %q is none that an agent knows", truncate(c.Type))
+			return out, badParameter(at, "a call of the type %q is none that an agent knows", truncate(c.Type))
 		}
 		out.Calls = append(out.Calls, regie.ImportedCall{
 			ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments,
@@ -148,9 +148,9 @@ func openAIMessage(role, text, param string) (message, error) {
 	out := textMessage(roles[role], text, param)
 	switch {
 	case out.Role == "":
-		return out, refused(param+".role", "%q is no role: use system, developer, user or assistant", truncate(role))
+		return out, badParameter(param+".role", "%q is no role: use system, developer, user or assistant", truncate(role))
 	case role == "user" && strings.TrimSpace(text) == "":
-		return out, refused(param+".content", "the message says nothing")
+		return out, badParameter(param+".content", "the message says nothing")
 	}
 	return out, nil
 }

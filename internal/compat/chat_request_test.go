@@ -198,8 +198,8 @@ func FuzzHead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		h.set("model", jsontext.Value(`"x"`))
-		out := h.encode(len(data))
+		h.setMember("model", jsontext.Value(`"x"`))
+		out := h.encodeRequest(len(data))
 		var before, after map[string]any
 		if !jsontext.Value(out).IsValid() || json.Unmarshal(data, &before) != nil || json.Unmarshal(out, &after) != nil {
 			t.Fatalf("%s became %s", data, out)

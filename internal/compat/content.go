@@ -29,9 +29,9 @@ func partsOf(content jsontext.Value, param string) (out []part, err error) {
 		return nil, nil
 	case '"':
 		out = []part{{Type: "text"}}
-		err = decode(content, &out[0].Text)
+		err = decodeStrict(content, &out[0].Text)
 	case '[':
-		err = decode(content, &out)
+		err = decodeStrict(content, &out)
 	default:
 		return nil, noContent(param)
 	}
@@ -46,7 +46,7 @@ func textOf(content jsontext.Value, param string, types ...string) (string, erro
 	parts, err := partsOf(content, param)
 	var texts []string
 	for i := range parts {
-		p, at := &parts[i], index(param, i)
+		p, at := &parts[i], indexName(param, i)
 		if !slices.Contains(types, p.Type) && p.Type != "refusal" && p.Type != "text" {
 			return "", noPart(at, p.Type)
 		}
@@ -57,10 +57,10 @@ func textOf(content jsontext.Value, param string, types ...string) (string, erro
 
 // noPart is the error of a part that is no text.
 func noPart(param, kind string) error {
-	return refused(param+".type",
+	return badParameter(param+".type",
 		"a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", truncate(kind))
 }
 
 func noContent(param string) error {
-	return refused(param, "a content is a text or an array of parts")
+	return badParameter(param, "a content is a text or an array of parts")
 }

@@ -69,7 +69,7 @@ func (a *agentRequest) takeSession(r *http.Request) error {
 		return &problem{param: "metadata.session_id", err: err}
 	}
 	if !a.session.IsZero() && a.session != id {
-		return refused("previous_response_id", "the response is of another session than %s", id)
+		return badParameter("previous_response_id", "the response is of another session than %s", id)
 	}
 	a.session = id
 	return nil
@@ -102,16 +102,16 @@ func answeredSession(messages []message) (session regie.ID, ok bool) {
 
 // notLast refuses a conversation that ends with neither the user's message nor results.
 func notLast(m *message) error {
-	return refused(m.param, "the last message is neither the user's nor a result of a call")
+	return badParameter(m.param, "the last message is neither the user's nor a result of a call")
 }
 
-// addition returns what a request adds to a session: the results of its calls, and what the user
+// newInput returns what a request adds to a session: the results of its calls, and what the user
 // says behind the last reply. What stands before is there already. Where a session is only named,
 // its client may send anything before its last message, which alone is taken (decision 35).
-func (a *agentRequest) addition() (text string, results []regie.ClientResult, err error) {
+func (a *agentRequest) newInput() (text string, results []regie.ClientResult, err error) {
 	last := afterLastReply(a.messages)
 	if len(last) == 0 {
-		return "", nil, refused("messages",
+		return "", nil, badParameter("messages",
 			"the last message is the assistant's: send one of the user, or the results of its calls")
 	}
 	if final := &last[len(last)-1]; final.Role != regie.ImportedUser && final.Role != roleTool {
@@ -121,7 +121,7 @@ func (a *agentRequest) addition() (text string, results []regie.ClientResult, er
 		for _, result := range m.results {
 			of, call, ours := unpackID(callPrefix, result.id)
 			if !ours || of != a.session {
-				return "", nil, refused(result.param, "no call %s of the session %s waits for a result",
+				return "", nil, badParameter(result.param, "no call %s of the session %s waits for a result",
 					truncate(result.id), a.session)
 			}
 			results = append(results, regie.ClientResult{CallID: call, Content: result.content})
@@ -141,11 +141,11 @@ func (a *agentRequest) addition() (text string, results []regie.ClientResult, er
 // It is empty where the history ends with results.
 func importHistory(messages []message) (history []regie.ImportedMessage, text string, err error) {
 	if len(messages) == 0 {
-		return nil, "", refused("messages", "there is no message")
+		return nil, "", badParameter("messages", "there is no message")
 	}
 	var open []int // the calls of the last reply that have no result yet
 	missing := func(param string) error {
-		return refused(param, "the call %s before it has no result: each call of a reply has one, directly behind it",
+		return badParameter(param, "the call %s before it has no result: each call of a reply has one, directly behind it",
 			truncate(history[len(history)-1].Calls[open[0]].ID))
 	}
 	for i := range messages {
@@ -153,7 +153,7 @@ func importHistory(messages []message) (history []regie.ImportedMessage, text st
 		for _, result := range m.results {
 			at := slices.IndexFunc(open, func(n int) bool { return history[len(history)-1].Calls[n].ID == result.id })
 			if at < 0 {
-				return nil, "", refused(result.param, "the reply before it has no call %s that is without a result",
+				return nil, "", badParameter(result.param, "the reply before it has no call %s that is without a result",
 					truncate(result.id))
 			}
 			history[len(history)-1].Calls[open[at]].Result = result.content
@@ -168,7 +168,7 @@ func importHistory(messages []message) (history []regie.ImportedMessage, text st
 		seen := map[string]bool{}
 		for n, call := range m.Calls {
 			if seen[call.ID] || call.ID == "" {
-				return nil, "", refused(m.param, "the calls of one reply have different ids, and %q is none",
+				return nil, "", badParameter(m.param, "the calls of one reply have different ids, and %q is none",
 					truncate(call.ID))
 			}
 			seen[call.ID] = true

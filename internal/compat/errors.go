@@ -29,8 +29,8 @@ func (p *problem) Error() string { return p.err.Error() }
 // Unwrap returns the cause.
 func (p *problem) Unwrap() error { return p.err }
 
-// refused is a parameter that cannot be as it is.
-func refused(param, format string, args ...any) error {
+// badParameter is a parameter that cannot be as it is.
+func badParameter(param, format string, args ...any) error {
 	return &problem{param: param, err: regie.Errorf(regie.CodeBadRequest, format, args...)}
 }
 
@@ -43,9 +43,9 @@ func problemOf(err error) *problem {
 	return &problem{err: err}
 }
 
-// begun marks an error of work that was begun. Where the error passes, the same request finds its
-// work by its key, or its results.
-func begun(sent *submitted, err error) error {
+// markBegun marks an error of work that was begun. Where the error passes, the same request finds
+// its work by its key, or its results.
+func markBegun(sent *submitted, err error) error {
 	p := problemOf(err)
 	p.begun = !isTemporary(regie.CodeOf(err)) || !sent.keyed && !sent.results
 	return p
@@ -99,9 +99,9 @@ var errorTypes = map[int]string{
 	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
 }
 
-// anthropic is an error as Anthropic's clients read it. Our own code and the parameter stand in its
-// details.
-func (e *wireError) anthropic() map[string]any {
+// toAnthropic is an error as Anthropic's clients read it. Our own code and the parameter stand in
+// its details.
+func (e *wireError) toAnthropic() map[string]any {
 	kind := "invalid_request_error"
 	if e.status >= http.StatusInternalServerError {
 		kind = "api_error"
@@ -116,12 +116,12 @@ func (e *wireError) anthropic() map[string]any {
 	}}
 }
 
-// event is the event that ends a stream of an API with an error.
-func (e *wireError) event(api string) []byte {
+// toEvent is the event that ends a stream of an API with an error.
+func (e *wireError) toEvent(api string) []byte {
 	problem, _ := e.openAI()
 	switch api {
 	case APIMessages:
-		return eventOf("error", e.anthropic())
+		return eventOf("error", e.toAnthropic())
 	case APIResponses:
 		return eventOf("error", map[string]any{
 			"type": "error", "code": e.code, "message": e.message, "param": problem["param"],
@@ -147,14 +147,14 @@ func isTemporary(code regie.Code) bool {
 	return code == regie.CodeEngineGone || code == regie.CodeDatabaseLocked || code == regie.CodeDatabaseDown
 }
 
-// fail answers with an error, in the form that its client reads. X-Should-Retry keeps clients from
-// repeating by themselves what is refused for good or was begun.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+// writeError answers with an error, in the form that its client reads. X-Should-Retry keeps clients
+// from repeating by themselves what is refused for good or was begun.
+func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	why := s.wireErrorOf(r, err)
 	wire, status := why.openAI()
 	out := map[string]any{"error": wire}
 	if speaksMessages(r) {
-		out, status = why.anthropic(), why.status
+		out, status = why.toAnthropic(), why.status
 	}
 	code := provider.CodeOf(err)
 	retry := !problemOf(err).begun &&

@@ -22,7 +22,7 @@ func TestFrenchFailure(t *testing.T) {
 		if why := s.wireErrorOf(r, &problem{err: regie.ErrorOf(regie.CodeProviderBusy, note)}); why.message != want || want == note.String() || why.code != string(regie.CodeProviderBusy) {
 			t.Errorf("%s: %q (%s), want %q", name, why.message, why.code, want)
 		}
-		if got := (&following{answer: &answer{server: s, r: r}}).words(note); got != want {
+		if got := (&following{answer: &answer{server: s, r: r}}).translate(note); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

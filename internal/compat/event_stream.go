@@ -28,27 +28,27 @@ func newEventStream(w http.ResponseWriter, every time.Duration, api string) *eve
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer = time.AfterFunc(every, func() { s.write(s.alive) })
+	s.timer = time.AfterFunc(every, func() { s.writeEvent(s.alive) })
 	return s
 }
 
-// close ends the signs of life; the handler may return then.
-func (s *eventStream) close() {
+// closeStream ends the signs of life; the handler may return then.
+func (s *eventStream) closeStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	s.timer.Stop()
 }
 
-// started reports whether anything was sent: then the status is.
-func (s *eventStream) started() bool {
+// hasStarted reports whether anything was sent: then the status is.
+func (s *eventStream) hasStarted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begun
 }
 
-// write sends an event as it is.
-func (s *eventStream) write(event []byte) {
+// writeEvent sends an event as it is.
+func (s *eventStream) writeEvent(event []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -66,8 +66,8 @@ func (s *eventStream) write(event []byte) {
 	_ = http.NewResponseController(s.w).Flush()
 }
 
-// event sends v, under a name unless that is empty.
-func (s *eventStream) event(name string, v any) { s.write(eventOf(name, v)) }
+// sendEvent sends v, under a name unless that is empty.
+func (s *eventStream) sendEvent(name string, v any) { s.writeEvent(eventOf(name, v)) }
 
 // eventOf is an event as it is sent.
 func eventOf(name string, v any) []byte {

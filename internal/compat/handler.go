@@ -41,9 +41,9 @@ type Config struct {
 
 type server struct{ Config }
 
-// policy returns what the caller's token says of approvals, or the server's own setting where it
-// says nothing (decision 35).
-func (s *server) policy(ctx context.Context) approval.OnApproval {
+// approvalPolicy returns what the caller's token says of approvals, or the server's own setting
+// where it says nothing (decision 35).
+func (s *server) approvalPolicy(ctx context.Context) approval.OnApproval {
 	if caller := access.From(ctx); caller != nil && caller.Token.OnApproval != "" {
 		return approval.OnApproval(caller.Token.OnApproval)
 	}
@@ -55,16 +55,16 @@ func Handler(c Config) http.Handler {
 	c.KeepAlive = cmp.Or(c.KeepAlive, 10*time.Second)
 	s := &server{c}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/models", s.models)
-	mux.HandleFunc("GET /v1/models/{id...}", s.model)
+	mux.HandleFunc("GET /v1/models", s.serveModels)
+	mux.HandleFunc("GET /v1/models/{id...}", s.serveModel)
 	mux.HandleFunc("POST /v1/chat/completions", s.serveAgent(APIChat, parseChat, newChatAnswer))
 	mux.HandleFunc("POST /v1/responses", s.serveAgent(APIResponses, parseResponses, newResponsesAnswer))
-	mux.HandleFunc("GET /v1/responses/{id}", s.response)
+	mux.HandleFunc("GET /v1/responses/{id}", s.serveResponse)
 	mux.HandleFunc("DELETE /v1/responses/{id}", s.removeResponse)
 	mux.HandleFunc("POST /v1/messages", s.serveAgent(APIMessages, parseMessages, newMessagesAnswer))
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
+		s.writeError(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})
 	return mux
 }
@@ -72,7 +72,7 @@ func Handler(c Config) http.Handler {
 // Refuse answers a request that does not come as far as the Handler, in the form that its client
 // reads.
 func Refuse(c Config) func(w http.ResponseWriter, r *http.Request, err error) {
-	return (&server{c}).fail
+	return (&server{c}).writeError
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -22,7 +22,7 @@ func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 		err = s.checkAgent(r.Context(), a.model)
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	writeJSON(w, map[string]any{"input_tokens": len(a.raw) / 3})
@@ -33,8 +33,8 @@ type messagesAnswer struct{ *answer }
 
 func newMessagesAnswer(a *answer) format { return messagesAnswer{a} }
 
-// object is the message as it stands.
-func (m messagesAnswer) object(content []any, reason any, used regie.Usage) map[string]any {
+// encodeObject is the message as it stands.
+func (m messagesAnswer) encodeObject(content []any, reason any, used regie.Usage) map[string]any {
 	return map[string]any{
 		"id": messageID(m.round), "type": "message", "role": "assistant", "model": m.model, "content": content,
 		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil, "container": nil,
@@ -42,7 +42,7 @@ func (m messagesAnswer) object(content []any, reason any, used regie.Usage) map[
 	}
 }
 
-func (m messagesAnswer) whole(o *outcome) any {
+func (m messagesAnswer) encodeWhole(o *outcome) any {
 	content := []any{}
 	if o.text != "" || len(o.calls) == 0 {
 		content = append(content, textBlock(o.text))
@@ -50,53 +50,53 @@ func (m messagesAnswer) whole(o *outcome) any {
 	for i := range o.calls {
 		content = append(content, toolUse(o, &o.calls[i], jsontext.Value(argumentsOf(&o.calls[i]))))
 	}
-	return m.object(content, stopReasons[o.finish], o.usage)
+	return m.encodeObject(content, stopReasons[o.finish], o.usage)
 }
 
-func (m messagesAnswer) begin() {
-	m.event("message_start", map[string]any{"message": m.object([]any{}, nil, regie.Usage{})})
+func (m messagesAnswer) beginStream() {
+	m.sendEvent("message_start", map[string]any{"message": m.encodeObject([]any{}, nil, regie.Usage{})})
 }
 
-func (m messagesAnswer) text(piece string) {
+func (m messagesAnswer) streamText(piece string) {
 	if !m.open {
-		m.event("content_block_start", map[string]any{"index": 0, "content_block": textBlock("")})
+		m.sendEvent("content_block_start", map[string]any{"index": 0, "content_block": textBlock("")})
 	}
-	m.event("content_block_delta", map[string]any{"index": 0, "delta": map[string]any{
+	m.sendEvent("content_block_delta", map[string]any{"index": 0, "delta": map[string]any{
 		"type": "text_delta", "text": piece,
 	}})
 }
 
-func (m messagesAnswer) end(o *outcome) {
+func (m messagesAnswer) endStream(o *outcome) {
 	index := 0
 	if m.open {
-		m.event("content_block_stop", map[string]any{"index": index})
+		m.sendEvent("content_block_stop", map[string]any{"index": index})
 		index++
 	}
 	for i := range o.calls {
 		call := &o.calls[i]
-		m.event("content_block_start", map[string]any{
+		m.sendEvent("content_block_start", map[string]any{
 			"index": index, "content_block": toolUse(o, call, jsontext.Value("{}")),
 		})
-		m.event("content_block_delta", map[string]any{
+		m.sendEvent("content_block_delta", map[string]any{
 			"index": index, "delta": map[string]any{"type": "input_json_delta", "partial_json": argumentsOf(call)},
 		})
-		m.event("content_block_stop", map[string]any{"index": index})
+		m.sendEvent("content_block_stop", map[string]any{"index": index})
 		index++
 	}
-	m.event("message_delta", map[string]any{
+	m.sendEvent("message_delta", map[string]any{
 		"delta": map[string]any{
 			"stop_reason": stopReasons[o.finish], "stop_sequence": nil, "stop_details": nil, "container": nil,
 		}, "usage": messagesUsage(o.usage),
 	})
-	m.event("message_stop", map[string]any{})
+	m.sendEvent("message_stop", map[string]any{})
 }
 
-func (m messagesAnswer) fail(why *wireError) { m.out.write(why.event(APIMessages)) }
+func (m messagesAnswer) streamError(why *wireError) { m.out.writeEvent(why.toEvent(APIMessages)) }
 
-// event sends one event, which says its own name too.
-func (m messagesAnswer) event(kind string, v map[string]any) {
+// sendEvent sends one event, which says its own name too.
+func (m messagesAnswer) sendEvent(kind string, v map[string]any) {
 	v["type"] = kind
-	m.out.event(kind, v)
+	m.out.sendEvent(kind, v)
 }
 
 func textBlock(text string) map[string]any { return map[string]any{"type": "text", "text": text} }

@@ -52,7 +52,7 @@ type turn struct {
 // parseMessages reads a request of Messages to an agent.
 func parseMessages(data []byte) (*agentRequest, error) {
 	var in messagesRequest
-	if err := decode(data, &in); err != nil {
+	if err := decodeStrict(data, &in); err != nil {
 		return nil, err
 	}
 	if err := checkRequest(in.Model, len(in.Messages)); err != nil {
@@ -74,10 +74,10 @@ func parseMessages(data []byte) (*agentRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.messages, err = in.messages(); err != nil {
+	if out.messages, err = in.allMessages(); err != nil {
 		return nil, err
 	}
-	tools, err := in.tools()
+	tools, err := in.clientTools()
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +89,14 @@ func parseMessages(data []byte) (*agentRequest, error) {
 	return out, err
 }
 
-// tools are those of the client.
-func (in *messagesRequest) tools() ([]regie.ClientTool, error) {
+// clientTools are those of the client.
+func (in *messagesRequest) clientTools() ([]regie.ClientTool, error) {
 	var tools []regie.ClientTool
 	seen := map[string]bool{}
 	for i, t := range in.Tools {
-		param := index("tools", i)
+		param := indexName("tools", i)
 		if t.Type != "" && t.Type != "custom" {
-			return nil, refused(param+".type",
+			return nil, badParameter(param+".type",
 				"a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", truncate(t.Type))
 		}
 		if err := checkName(t.Name, param+".name", seen); err != nil {
@@ -109,8 +109,8 @@ func (in *messagesRequest) tools() ([]regie.ClientTool, error) {
 	return tools, nil
 }
 
-// messages are those of the request, with what it says as system in front.
-func (in *messagesRequest) messages() ([]message, error) {
+// allMessages are those of the request, with what it says as system in front.
+func (in *messagesRequest) allMessages() ([]message, error) {
 	var out []message
 	system, err := textOf(in.System, "system")
 	if err != nil {
@@ -120,7 +120,7 @@ func (in *messagesRequest) messages() ([]message, error) {
 		out = append(out, textMessage(regie.ImportedContext, system, "system"))
 	}
 	for i := range in.Messages {
-		m, err := in.Messages[i].read(index("messages", i))
+		m, err := in.Messages[i].toMessages(indexName("messages", i))
 		if err != nil {
 			return nil, err
 		}
@@ -152,16 +152,16 @@ func orderContext(messages []message) []message {
 	return messages
 }
 
-// read makes messages of one of Messages: results of calls, which stand in one of the user's, are a
-// message of their own.
-func (t *turn) read(param string) ([]message, error) {
+// toMessages makes messages of one of Messages: results of calls, which stand in one of the user's,
+// are a message of their own.
+func (t *turn) toMessages(param string) ([]message, error) {
 	roles := map[string]regie.ImportedRole{
 		"user": regie.ImportedUser, "assistant": regie.ImportedAssistant,
 		"system": regie.ImportedContext,
 	}
 	role, ok := roles[t.Role]
 	if !ok {
-		return nil, refused(param+".role", "%q is no role: use user or assistant", truncate(t.Role))
+		return nil, badParameter(param+".role", "%q is no role: use user or assistant", truncate(t.Role))
 	}
 	parts, err := partsOf(t.Content, param+".content")
 	if err != nil {
@@ -170,20 +170,20 @@ func (t *turn) read(param string) ([]message, error) {
 	own, results := textMessage(role, "", param), textMessage(roleTool, "", param)
 	var texts []string
 	for i := range parts {
-		p, at := &parts[i], index(param+".content", i)
+		p, at := &parts[i], indexName(param+".content", i)
 		switch {
 		case p.Type == "text":
 			texts = append(texts, p.Text)
 		case p.Type == "tool_result" && role == regie.ImportedUser:
 			if len(texts) > 0 {
-				return nil, refused(at, "results of calls come first in a message, and its text behind them")
+				return nil, badParameter(at, "results of calls come first in a message, and its text behind them")
 			}
 			var text string
 			text, err = p.resultText(at + ".content")
 			results.results = append(results.results, clientResult{p.ToolUseID, text, at + ".tool_use_id"})
 		case p.Type == "tool_use" && role == regie.ImportedAssistant:
 			if p.Input.Kind() != '{' {
-				return nil, refused(at+".input", "the input of a call is an object")
+				return nil, badParameter(at+".input", "the input of a call is an object")
 			}
 			own.Calls = append(own.Calls, regie.ImportedCall{ID: p.ID, Name: p.Name, Arguments: string(p.Input)})
 		case strings.HasSuffix(p.Type, "thinking") && role == regie.ImportedAssistant: // an agent's model has its own
@@ -198,7 +198,7 @@ func (t *turn) read(param string) ([]message, error) {
 	silent := strings.TrimSpace(own.Text) == ""
 	switch {
 	case len(results.results) == 0 && silent && role == regie.ImportedUser:
-		return nil, refused(param+".content", "the message says nothing")
+		return nil, badParameter(param+".content", "the message says nothing")
 	case len(results.results) == 0:
 		return []message{own}, checkCalls(own.Calls, param)
 	case silent:
@@ -215,7 +215,7 @@ func (p *part) resultText(param string) (string, error) {
 	parts, err := partsOf(p.Content, param)
 	var texts []string
 	for i := range parts {
-		p, at := &parts[i], index(param, i)
+		p, at := &parts[i], indexName(param, i)
 		switch p.Type {
 		case "text":
 			texts = append(texts, p.Text)

@@ -45,11 +45,11 @@ func providerModel(name string) model {
 	return model{ID: name, Object: "model", OwnedBy: provider}
 }
 
-func (s *server) models(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveModels(w http.ResponseWriter, r *http.Request) {
 	list, err := s.listModels(r)
 	switch {
 	case err != nil:
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 	case !speaksMessages(r):
 		writeJSON(w, map[string]any{"object": "list", "data": list})
 	default:
@@ -64,10 +64,10 @@ func (s *server) models(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) model(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveModel(w http.ResponseWriter, r *http.Request) {
 	list, err := s.listModels(r)
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	found := providerModel(r.PathValue("id"))
@@ -75,8 +75,8 @@ func (s *server) model(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case at >= 0:
 		found = list[at]
-	case !s.proxies(found.ID):
-		s.fail(w, r, noModel(found.ID))
+	case !s.isProxied(found.ID):
+		s.writeError(w, r, noModel(found.ID))
 		return
 	}
 	if speaksMessages(r) {

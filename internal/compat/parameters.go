@@ -32,7 +32,7 @@ func ignoredKeys(rest keys, within string) (out []string, err error) {
 		}
 		known := slices.Contains(unsupported, name)
 		if known && !saysNothing(name, rest[name]) {
-			return nil, refused(within+name, "an agent cannot do what %s asks for: leave it out", within+name)
+			return nil, badParameter(within+name, "an agent cannot do what %s asks for: leave it out", within+name)
 		}
 		if !known && len(out) < maxIgnored {
 			out = append(out, truncate(within+name))
@@ -67,10 +67,10 @@ func saysNothing(name string, value jsontext.Value) bool {
 func checkName(name, param string, seen map[string]bool) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
-		return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", truncate(name))
+		return badParameter(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", truncate(name))
 	}
 	if seen[name] {
-		return refused(param, "there are two tools named %s", name)
+		return badParameter(param, "there are two tools named %s", name)
 	}
 	seen[name] = true
 	return nil
@@ -83,7 +83,7 @@ func checkCalls(calls []regie.ImportedCall, param string) error {
 			return err
 		}
 		if len(c.ID) > 256 {
-			return refused(param, "the id of a call has more than %d characters", 256)
+			return badParameter(param, "the id of a call has more than %d characters", 256)
 		}
 	}
 	return nil
@@ -98,21 +98,21 @@ func chooseTools(tools []regie.ClientTool, choice, param string) ([]regie.Client
 	case `"none"`:
 		return nil, nil
 	}
-	return nil, refused(param, "an agent chooses its tools by itself: use auto, or none to keep yours from it")
+	return nil, badParameter(param, "an agent chooses its tools by itself: use auto, or none to keep yours from it")
 }
 
 // checkRequest refuses a request without a model or messages.
 func checkRequest(model string, messages int) error {
 	switch {
 	case model == "":
-		return refused("model", "the request names no model")
+		return badParameter("model", "the request names no model")
 	case messages == 0:
-		return refused("messages", "there is no message")
+		return badParameter("messages", "there is no message")
 	case messages > maxMessages:
-		return refused("messages", "there are %d messages, at most %d are allowed", messages, maxMessages)
+		return badParameter("messages", "there are %d messages, at most %d are allowed", messages, maxMessages)
 	}
 	return nil
 }
 
-// index names an element of an array.
-func index(param string, i int) string { return param + "[" + strconv.Itoa(i) + "]" }
+// indexName names an element of an array.
+func indexName(param string, i int) string { return param + "[" + strconv.Itoa(i) + "]" }

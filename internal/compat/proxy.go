@@ -73,8 +73,8 @@ type Upstream struct {
 // maxAnswer bounds an answer that is no stream, in bytes.
 const maxAnswer = 64 << 20
 
-// proxies reports whether a model is one of a provider: provider/name.
-func (s *server) proxies(model string) bool {
+// isProxied reports whether a model is one of a provider: provider/name.
+func (s *server) isProxied(model string) bool {
 	provider, name, ok := strings.Cut(model, "/")
 	return ok && name != "" && s.Proxy != nil && s.Proxy.Has(provider)
 }
@@ -98,21 +98,21 @@ type passing struct {
 	pieces int64
 }
 
-// proxy passes a request on; wrong is what its head cannot be.
-func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *head, wrong error, data []byte) {
+// serveProxy passes a request on; wrong is what its head cannot be.
+func (s *server) serveProxy(w http.ResponseWriter, r *http.Request, api string, h *head, wrong error, data []byte) {
 	name, rest, _ := strings.Cut(h.model, "/")
 	if wrong != nil {
-		s.fail(w, r, wrong)
+		s.writeError(w, r, wrong)
 		return
 	}
 	up, err := s.Proxy.Upstream(name, api)
 	if err != nil {
-		s.fail(w, r, &problem{param: "model", err: err})
+		s.writeError(w, r, &problem{param: "model", err: err})
 		return
 	}
 	place, err := s.Workspace(r.Context())
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	if r.Header.Get("Idempotency-Key") != "" {
@@ -129,23 +129,23 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 		p.answerFromCache(place.Root, len(data))
 		return
 	}
-	if err := p.reserve(place.Root, len(data)); err != nil {
-		s.fail(w, r, err)
+	if err := p.reserveMoney(place.Root, len(data)); err != nil {
+		s.writeError(w, r, err)
 		return
 	}
-	defer p.done()
-	response, err := p.send()
+	defer p.logCall()
+	response, err := p.sendRequest()
 	if err != nil {
-		p.failed(err)
+		p.writeFailure(err)
 		return
 	}
 	defer response.Body.Close()
-	p.pass(response)
+	p.passAnswer(response)
 }
 
-// reserve writes the request as it goes out, once the money for it is there. To count costs
+// reserveMoney writes the request as it goes out, once the money for it is there. To count costs
 // nothing.
-func (p *passing) reserve(root string, size int) error {
+func (p *passing) reserveMoney(root string, size int) error {
 	if p.api == APICount {
 		p.call.Money.Known = true
 	} else {
@@ -154,25 +154,25 @@ func (p *passing) reserve(root string, size int) error {
 			return err
 		}
 		if longest > 0 {
-			p.head.set(cmp.Or(p.head.bounded, p.up.MaxTokens), strconv.AppendInt(nil, int64(longest), 10))
+			p.head.setMember(cmp.Or(p.head.bounded, p.up.MaxTokens), strconv.AppendInt(nil, int64(longest), 10))
 		}
 	}
 	if p.api == APIChat && p.head.stream && !p.head.wantsUsage {
 		p.added = true
-		p.head.set("stream_options", jsontext.Value(`{"include_usage":true}`))
+		p.head.setMember("stream_options", jsontext.Value(`{"include_usage":true}`))
 	}
 	model, err := jsontext.AppendQuote(nil, p.call.Model)
-	p.head.set("model", model)
-	p.body = p.head.encode(size)
+	p.head.setMember("model", model)
+	p.body = p.head.encodeRequest(size)
 	return err
 }
 
-func (p *passing) send() (*http.Response, error) {
+func (p *passing) sendRequest() (*http.Response, error) {
 	request, err := http.NewRequestWithContext(p.r.Context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
-	request.Header = p.header()
+	request.Header = p.requestHeader()
 	// nothing of what a client does beyond that is wanted: redirects, cookies
 	response, err := p.up.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
@@ -183,8 +183,8 @@ func (p *passing) send() (*http.Response, error) {
 	return response, err
 }
 
-// header is that of the request as it goes out.
-func (p *passing) header() http.Header {
+// requestHeader is that of the request as it goes out.
+func (p *passing) requestHeader() http.Header {
 	out, copied := p.up.Header, false
 	for _, name := range p.up.Passes {
 		if v := p.r.Header.Values(name); len(v) > 0 {
@@ -197,9 +197,9 @@ func (p *passing) header() http.Header {
 	return out
 }
 
-// done logs the call. One that was cut is booked at what was sent and received (decision 72): the
-// provider's count as far as it came, else an estimate.
-func (p *passing) done() {
+// logCall logs the call. One that was cut is booked at what was sent and received (decision 72):
+// the provider's count as far as it came, else an estimate.
+func (p *passing) logCall() {
 	if p.firstUsage != nil {
 		p.takeUsage(p.firstUsage, p.lastUsage)
 	}
@@ -214,8 +214,8 @@ func (p *passing) done() {
 	p.Proxy.Done(p.call)
 }
 
-// failed answers where no answer came.
-func (p *passing) failed(err error) {
+// writeFailure answers where no answer came.
+func (p *passing) writeFailure(err error) {
 	p.call.Code = regie.CodeProviderBroken
 	if code := regie.CodeOf(err); code != regie.CodeInternal {
 		p.call.Code = code
@@ -226,11 +226,11 @@ func (p *passing) failed(err error) {
 	// nobody waits for it any more: the client has gone, or its token, or the server stops
 	if cause := context.Cause(p.r.Context()); cause != nil {
 		p.call.Code = regie.CodeStopRequested
-		p.fail(p.w, p.r, &problem{begun: true, err: cause})
+		p.writeError(p.w, p.r, &problem{begun: true, err: cause})
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
-	p.fail(p.w, p.r, &problem{
+	p.writeError(p.w, p.r, &problem{
 		status: http.StatusBadGateway, begun: true,
 		err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why),
 	})
@@ -248,8 +248,8 @@ func (p *passing) copyHeaders(of http.Header) {
 	}
 }
 
-// pass gives the answer to the client, as it comes.
-func (p *passing) pass(response *http.Response) {
+// passAnswer gives the answer to the client, as it comes.
+func (p *passing) passAnswer(response *http.Response) {
 	p.copyHeaders(response.Header)
 	if isStream(response) {
 		p.passStream(response.Body)
@@ -257,7 +257,7 @@ func (p *passing) pass(response *http.Response) {
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil || len(data) > maxAnswer {
-		p.failed(errors.Join(err, errors.New("its answer was cut, or has no end")))
+		p.writeFailure(errors.Join(err, errors.New("its answer was cut, or has no end")))
 		return
 	}
 	if response.StatusCode == http.StatusOK {

@@ -27,7 +27,7 @@ func (r refusal) Error() string { return "the provider answered " + http.StatusT
 func (p *passing) answerFromCache(root string, size int) {
 	asked := false
 	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(size), func() ([]byte, bool, error) {
-		if err := p.reserve(root, size); err != nil {
+		if err := p.reserveMoney(root, size); err != nil {
 			return nil, false, err
 		}
 		asked = true
@@ -41,10 +41,10 @@ func (p *passing) answerFromCache(root string, size int) {
 		p.w.WriteHeader(no.status)
 		_, _ = p.w.Write(no.data)
 	case err != nil && !asked:
-		p.fail(p.w, p.r, err)
+		p.writeError(p.w, p.r, err)
 		return
 	case err != nil:
-		p.failed(err)
+		p.writeFailure(err)
 	default:
 		if p.call.Cached = !fresh; !fresh {
 			p.call.Usage, p.call.Money = regie.Usage{}, regie.Money{Known: true}
@@ -53,7 +53,7 @@ func (p *passing) answerFromCache(root string, size int) {
 		p.w.Header().Set("Content-Type", "application/json")
 		_, _ = p.w.Write(answer) //nolint:gosec // JSON of the provider, as JSON; the client may have gone
 	}
-	p.done()
+	p.logCall()
 }
 
 // cacheKey hashes what decides an answer: the API, the headers that are passed on, and the request
@@ -63,7 +63,7 @@ func (p *passing) cacheKey(size int) regie.Hash {
 	for _, name := range p.up.Passes {
 		words = append(words, strings.Join(p.r.Header.Values(name), ","))
 	}
-	request := jsontext.Value(p.head.encode(size))
+	request := jsontext.Value(p.head.encodeRequest(size))
 	if request.Canonicalize() != nil {
 		return regie.HashOf(p.call.ID[:]) // a key of its own
 	}
@@ -72,7 +72,7 @@ func (p *passing) cacheKey(size int) regie.Hash {
 
 // askWhole asks the provider for a whole answer.
 func (p *passing) askWhole() ([]byte, error) {
-	response, err := p.send()
+	response, err := p.sendRequest()
 	if err != nil {
 		return nil, err
 	}

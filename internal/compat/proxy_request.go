@@ -46,7 +46,7 @@ func readHead(data []byte, passes func(model string) bool) (h head, wrong error)
 		}
 		end := int(d.InputOffset())
 		h.members = append(h.members, member{key, data[end-len(value) : end]})
-		wrong = cmp.Or(wrong, h.take(key, value))
+		wrong = cmp.Or(wrong, h.takeParameter(key, value))
 		if key == "model" && !passes(h.model) {
 			return h, wrong
 		}
@@ -60,19 +60,19 @@ func readHead(data []byte, passes func(model string) bool) (h head, wrong error)
 	return h, wrong
 }
 
-// take looks at one parameter.
-func (h *head) take(key string, value jsontext.Value) (err error) {
+// takeParameter looks at one parameter.
+func (h *head) takeParameter(key string, value jsontext.Value) (err error) {
 	switch key {
 	case "model":
 		if value.Kind() == '"' {
-			err = decode(value, &h.model)
+			err = decodeStrict(value, &h.model)
 		}
 	case "stream":
 		h.stream = value.Kind() == 't'
 	case "stream_options":
 		var options streamOptions
-		if decode(value, &options) != nil {
-			return refused(key, "stream_options is an object")
+		if decodeStrict(value, &options) != nil {
+			return badParameter(key, "stream_options is an object")
 		}
 		h.wantsUsage = options.IncludeUsage
 	case "n":
@@ -84,7 +84,7 @@ func (h *head) take(key string, value jsontext.Value) (err error) {
 			return err
 		}
 		if h.bounded != "" {
-			return refused(key, "the answer is bounded twice")
+			return badParameter(key, "the answer is bounded twice")
 		}
 		h.bounded, h.most = key, most
 	case "temperature":
@@ -99,13 +99,13 @@ func (h *head) take(key string, value jsontext.Value) (err error) {
 func countOf(key string, value jsontext.Value) (int, error) {
 	n, err := strconv.Atoi(string(value))
 	if value.Kind() != 'n' && (err != nil || n < 1 || n > 1<<30) {
-		return 0, refused(key, "%s is no number that can be asked for", truncate(string(value)))
+		return 0, badParameter(key, "%s is no number that can be asked for", truncate(string(value)))
 	}
 	return n, nil
 }
 
-// set gives a member another value, or adds it.
-func (h *head) set(name string, value jsontext.Value) {
+// setMember gives a member another value, or adds it.
+func (h *head) setMember(name string, value jsontext.Value) {
 	at := slices.IndexFunc(h.members, func(m member) bool { return m.name == name })
 	if at < 0 {
 		h.members = append(h.members, member{name, value})
@@ -114,8 +114,8 @@ func (h *head) set(name string, value jsontext.Value) {
 	h.members[at].value = value
 }
 
-// encode writes the request as its provider gets it, which has about so many bytes.
-func (h *head) encode(size int) []byte {
+// encodeRequest writes the request as its provider gets it, which has about so many bytes.
+func (h *head) encodeRequest(size int) []byte {
 	out := append(make([]byte, 0, size+128), '{')
 	for i, m := range h.members {
 		if i > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decode reads strict JSON: one value, each key once, UTF-8. What keys there may be says the caller
-// (strays).
-func decode(data []byte, into any) error {
+// decodeStrict reads strict JSON: one value, each key once, UTF-8. What keys there may be says the
+// caller (strays).
+func decodeStrict(data []byte, into any) error {
 	if err := jsonv2.Unmarshal(data, into); err != nil {
 		return decodeError(err)
 	}
@@ -21,23 +21,23 @@ func decode(data []byte, into any) error {
 func decodeError(err error) error {
 	param := ""
 	if meaning, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
-		param = pointer(meaning.JSONPointer)
+		param = formatPointer(meaning.JSONPointer)
 	}
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		param = pointer(syntax.JSONPointer)
+		param = formatPointer(syntax.JSONPointer)
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return refused(param, "the key %s stands twice", truncate(param))
+			return badParameter(param, "the key %s stands twice", truncate(param))
 		}
-		return refused("", "the request is no JSON from byte %d on", syntax.ByteOffset)
+		return badParameter("", "the request is no JSON from byte %d on", syntax.ByteOffset)
 	}
 	if param == "" {
-		return refused("", "the request is not a JSON object")
+		return badParameter("", "the request is not a JSON object")
 	}
-	return refused(param, "%s is not of the type that it has to be", truncate(param))
+	return badParameter(param, "%s is not of the type that it has to be", truncate(param))
 }
 
-// pointer writes a JSON pointer as OpenAI names parameters: messages[0].content.
-func pointer(at jsontext.Pointer) string {
+// formatPointer writes a JSON pointer as OpenAI names parameters: messages[0].content.
+func formatPointer(at jsontext.Pointer) string {
 	var out strings.Builder
 	for token := range at.Tokens() {
 		if strings.Trim(token, "0123456789") == "" && out.Len() > 0 {

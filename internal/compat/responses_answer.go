@@ -36,8 +36,8 @@ func orNull(text string) any {
 	return text
 }
 
-// object is the response as it stands.
-func (a *responsesAnswer) object(o *outcome) map[string]any {
+// encodeObject is the response as it stands.
+func (a *responsesAnswer) encodeObject(o *outcome) map[string]any {
 	output := []any{}
 	if o.text != "" || o.status == statusCompleted && len(o.calls) == 0 {
 		output = append(output, messageItem(a.round, statusCompleted, textPart(o.text)))
@@ -69,9 +69,9 @@ func (a *responsesAnswer) object(o *outcome) map[string]any {
 	}
 }
 
-// failed is a response whose round failed.
-func (a *responsesAnswer) failed(o *outcome, why string) map[string]any {
-	object := a.object(o)
+// encodeFailed is a response whose round failed.
+func (a *responsesAnswer) encodeFailed(o *outcome, why string) map[string]any {
+	object := a.encodeObject(o)
 	object["error"] = map[string]any{"code": "server_error", "message": why}
 	return object
 }
@@ -104,30 +104,30 @@ func (a *responsesAnswer) callItem(call *regie.Call, status, arguments string) m
 	return item
 }
 
-// event sends one event with its number. Events about an item name its place in the output; those
-// about a text have the item's only part.
-func (a *responsesAnswer) event(kind string, v map[string]any) {
+// sendEvent sends one event with its number. Events about an item name its place in the output;
+// those about a text have the item's only part.
+func (a *responsesAnswer) sendEvent(kind string, v map[string]any) {
 	v["type"], v["sequence_number"] = kind, a.events
 	a.events++
-	a.out.event(kind, v)
+	a.out.sendEvent(kind, v)
 }
 
 func (a *responsesAnswer) textEvent(kind string, v map[string]any) {
 	v["item_id"], v["output_index"], v["content_index"] = messageID(a.round), 0, 0
-	a.event(kind, v)
+	a.sendEvent(kind, v)
 }
 
-func (a *responsesAnswer) whole(o *outcome) any { return a.object(o) }
+func (a *responsesAnswer) encodeWhole(o *outcome) any { return a.encodeObject(o) }
 
-func (a *responsesAnswer) begin() {
+func (a *responsesAnswer) beginStream() {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
-		a.event(kind, map[string]any{"response": a.object(&outcome{status: statusInProgress})})
+		a.sendEvent(kind, map[string]any{"response": a.encodeObject(&outcome{status: statusInProgress})})
 	}
 }
 
-func (a *responsesAnswer) text(piece string) {
+func (a *responsesAnswer) streamText(piece string) {
 	if !a.open {
-		a.event("response.output_item.added", map[string]any{
+		a.sendEvent("response.output_item.added", map[string]any{
 			"output_index": 0, "item": messageItem(a.round, statusInProgress),
 		})
 		a.textEvent("response.content_part.added", map[string]any{"part": textPart("")})
@@ -135,12 +135,12 @@ func (a *responsesAnswer) text(piece string) {
 	a.textEvent("response.output_text.delta", map[string]any{"delta": piece, "logprobs": []any{}})
 }
 
-func (a *responsesAnswer) end(o *outcome) {
+func (a *responsesAnswer) endStream(o *outcome) {
 	index := 0
 	if a.open {
 		a.textEvent("response.output_text.done", map[string]any{"text": o.text, "logprobs": []any{}})
 		a.textEvent("response.content_part.done", map[string]any{"part": textPart(o.text)})
-		a.event("response.output_item.done", map[string]any{
+		a.sendEvent("response.output_item.done", map[string]any{
 			"output_index": 0, "item": messageItem(a.round, statusCompleted, textPart(o.text)),
 		})
 		index++
@@ -149,27 +149,27 @@ func (a *responsesAnswer) end(o *outcome) {
 		call, arguments := &o.calls[i], argumentsOf(&o.calls[i])
 		done := a.callItem(call, statusCompleted, arguments)
 		id := done["id"]
-		a.event("response.output_item.added", map[string]any{
+		a.sendEvent("response.output_item.added", map[string]any{
 			"output_index": index, "item": a.callItem(call, statusInProgress, ""),
 		})
-		a.event("response.function_call_arguments.delta", map[string]any{
+		a.sendEvent("response.function_call_arguments.delta", map[string]any{
 			"item_id": id, "output_index": index, "delta": arguments,
 		})
-		a.event("response.function_call_arguments.done", map[string]any{
+		a.sendEvent("response.function_call_arguments.done", map[string]any{
 			"item_id": id, "output_index": index, "name": done["name"], "arguments": arguments,
 		})
-		a.event("response.output_item.done", map[string]any{"output_index": index, "item": done})
+		a.sendEvent("response.output_item.done", map[string]any{"output_index": index, "item": done})
 		index++
 	}
-	a.event("response."+o.status, map[string]any{"response": a.object(o)})
+	a.sendEvent("response."+o.status, map[string]any{"response": a.encodeObject(o)})
 }
 
-func (a *responsesAnswer) fail(why *wireError) {
+func (a *responsesAnswer) streamError(why *wireError) {
 	if !a.begun {
-		a.event("error", map[string]any{"code": why.code, "message": why.message, "param": orNull(why.param)})
+		a.sendEvent("error", map[string]any{"code": why.code, "message": why.message, "param": orNull(why.param)})
 		return
 	}
-	a.event("response.failed", map[string]any{"response": a.failed(&outcome{status: statusFailed}, why.message)})
+	a.sendEvent("response.failed", map[string]any{"response": a.encodeFailed(&outcome{status: statusFailed}, why.message)})
 }
 
 // storedRound finds the round of a response.
@@ -179,7 +179,7 @@ func (s *server) storedRound(r *http.Request, scope regie.TokenScope) (store.Rou
 	if !ok {
 		return store.RoundView{}, unknown
 	}
-	return s.round(r.Context(), round, scope, unknown)
+	return s.findRound(r.Context(), round, scope, unknown)
 }
 
 // removeResponse serves DELETE /v1/responses/{id}: the session of a client goes with it.
@@ -192,17 +192,17 @@ func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
 		_, err = s.Service.Sessions.Remove(r.Context(), dispatch.RemoveRequest{SessionID: view.Session.ID, By: "api"})
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	writeJSON(w, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
 }
 
-// response serves GET /v1/responses/{id}: the answer again, from what is stored.
-func (s *server) response(w http.ResponseWriter, r *http.Request) {
+// serveResponse serves GET /v1/responses/{id}: the answer again, from what is stored.
+func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	view, err := s.storedRound(r, regie.ScopeRead)
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	var held approval.Policy
@@ -216,8 +216,8 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	a.sent.SessionID = view.Session.ID
 	result := storedOutcome(&view)
 	if result.status == statusFailed {
-		writeJSON(w, a.failed(&result, view.Round.EndNote.String()))
+		writeJSON(w, a.encodeFailed(&result, view.Round.EndNote.String()))
 		return
 	}
-	writeJSON(w, a.object(&result))
+	writeJSON(w, a.encodeObject(&result))
 }

@@ -45,7 +45,7 @@ type inputItem struct {
 // parseResponses reads a request of Responses to an agent.
 func parseResponses(data []byte) (*agentRequest, error) {
 	var in responsesRequest
-	if err := decode(data, &in); err != nil {
+	if err := decodeStrict(data, &in); err != nil {
 		return nil, err
 	}
 	if err := checkRequest(in.Model, 1); err != nil {
@@ -65,7 +65,7 @@ func parseResponses(data []byte) (*agentRequest, error) {
 	if in.PreviousResponseID != "" {
 		var ok bool
 		if out.session, out.round, ok = unpackID(responsePrefix, in.PreviousResponseID); !ok {
-			return nil, refused("previous_response_id", "%q is no response of this endpoint",
+			return nil, badParameter("previous_response_id", "%q is no response of this endpoint",
 				truncate(in.PreviousResponseID))
 		}
 	}
@@ -92,10 +92,10 @@ func (a *agentRequest) flattenTools(given []functionTool, namespace, within stri
 	seen map[string]bool,
 ) (tools []regie.ClientTool, err error) {
 	for i := range given {
-		t, param := &given[i], within+index("tools", i)
+		t, param := &given[i], within+indexName("tools", i)
 		switch {
 		case t.Type == "function":
-			tool := t.tool(namespace)
+			tool := t.toClientTool(namespace)
 			err = checkName(tool.Name, param+".name", seen)
 			tools = append(tools, tool)
 		case t.Type == "namespace" && namespace == "" && t.Name != "":
@@ -128,27 +128,27 @@ func (a *agentRequest) readInput(input jsontext.Value) error {
 	switch input.Kind() {
 	case '"':
 		var text string
-		if err := decode(input, &text); err != nil {
+		if err := decodeStrict(input, &text); err != nil {
 			return err
 		}
 		if strings.TrimSpace(text) == "" {
-			return refused("input", "the input says nothing")
+			return badParameter("input", "the input says nothing")
 		}
 		a.messages = append(a.messages, textMessage(regie.ImportedUser, text, "input"))
 		return nil
 	case '[':
 	default:
-		return refused("input", "the input is a text or an array of items")
+		return badParameter("input", "the input is a text or an array of items")
 	}
 	var items []inputItem
-	if err := decode(input, &items); err != nil {
-		return refused("input", "%s", err.Error())
+	if err := decodeStrict(input, &items); err != nil {
+		return badParameter("input", "%s", err.Error())
 	}
 	if len(items) == 0 || len(items) > maxMessages {
-		return refused("input", "the input has %d items: send from 1 to %d", len(items), maxMessages)
+		return badParameter("input", "the input has %d items: send from 1 to %d", len(items), maxMessages)
 	}
 	for i := range items {
-		if err := a.addItem(&items[i], index("input", i)); err != nil {
+		if err := a.addItem(&items[i], indexName("input", i)); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (a *agentRequest) addItem(item *inputItem, param string) error {
 	case "item_reference":
 		out := textMessage(regie.ImportedAssistant, "", param)
 		if out.reference = item.ID; out.reference == "" {
-			return refused(param+".id", "a reference names an item by its id")
+			return badParameter(param+".id", "a reference names an item by its id")
 		}
 		a.messages = append(a.messages, out)
 		return nil
@@ -194,7 +194,7 @@ func (a *agentRequest) addItem(item *inputItem, param string) error {
 		a.messages = append(a.messages, out)
 		return err
 	default:
-		return refused(param+".type", "an item of the type %q cannot be given to an agent", truncate(item.Type))
+		return badParameter(param+".type", "an item of the type %q cannot be given to an agent", truncate(item.Type))
 	}
 }
 
@@ -214,7 +214,7 @@ func (s *server) resolveReferences(ctx context.Context, a *agentRequest) error {
 				size += len(call.Arguments)
 			}
 			if size += len(item.Text); size > httpread.MaxBody {
-				return refused(m.param, "the referenced items have more than %d bytes together: send fewer of them",
+				return badParameter(m.param, "the referenced items have more than %d bytes together: send fewer of them",
 					httpread.MaxBody)
 			}
 			if n := len(out); item.Text == "" && n > 0 && out[n-1].Role == regie.ImportedAssistant {
@@ -237,7 +237,7 @@ func (s *server) storedItem(ctx context.Context, id, param string) (out regie.Im
 	if !ok {
 		return out, unknown
 	}
-	view, err := s.round(ctx, round, regie.ScopeChat, unknown)
+	view, err := s.findRound(ctx, round, regie.ScopeChat, unknown)
 	if err != nil {
 		return out, err
 	}

@@ -41,48 +41,48 @@ type following struct {
 	waits    regie.SessionState // what for, where the round has not ended
 }
 
-// follow waits for what becomes of a message. A client that goes away ends this and not the round:
-// a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
-func (a *answer) follow(ctx context.Context) (out outcome, err error) {
+// followRound waits for what becomes of a message. A client that goes away ends this and not the
+// round: a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
+func (a *answer) followRound(ctx context.Context) (out outcome, err error) {
 	f := &following{answer: a}
-	err = a.server.Service.Events.Follow(ctx, a.sent.SessionID, max(0, a.sent.Seq-1), f.take)
+	err = a.server.Service.Events.Follow(ctx, a.sent.SessionID, max(0, a.sent.Seq-1), f.handleItem)
 	if errors.Is(err, errOver) {
-		out, err = f.outcome(ctx)
+		out, err = f.findOutcome(ctx)
 	} else if ctx.Err() != nil {
 		err = context.Cause(ctx) // a server that stops has a cause of its own
 	}
 	if err != nil {
-		err = begun(&a.sent, err)
+		err = markBegun(&a.sent, err)
 	}
 	return out, err
 }
 
-// take takes one thing of the stream.
-func (f *following) take(item dispatch.Item) error {
+// handleItem takes one thing of the stream.
+func (f *following) handleItem(item dispatch.Item) error {
 	if item.Delta != nil {
-		f.delta(item.Delta)
+		f.passDelta(item.Delta)
 		return nil
 	}
-	err := f.event(item.Event)
+	err := f.handleEvent(item.Event)
 	// What waited before the message came and still does, as after the answer to one of two
 	// questions, tells nothing more of itself.
-	if now := &f.sent.summary; err == nil && item.Event.Seq == now.Head && !f.target.IsZero() && waits(now.State) {
+	if now := &f.sent.summary; err == nil && item.Event.Seq == now.Head && !f.target.IsZero() && waitsForPerson(now.State) {
 		f.waits, err = now.State, errOver
 	}
 	return err
 }
 
-// waits reports whether a session goes on only by a person's word.
-func waits(state regie.SessionState) bool {
+// waitsForPerson reports whether a session goes on only by a person's word.
+func waitsForPerson(state regie.SessionState) bool {
 	return state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse ||
 		state == regie.SessionPaused
 }
 
-// event takes an event of the log. An erased one says nothing.
-func (f *following) event(e *regie.Event) error {
+// handleEvent takes an event of the log. An erased one says nothing.
+func (f *following) handleEvent(e *regie.Event) error {
 	switch e.Type {
 	case regie.EventMessage:
-		return f.message(e)
+		return f.handleMessage(e)
 	case regie.EventStreamReset:
 		f.broken = f.streamed != ""
 		return nil
@@ -110,7 +110,7 @@ func (f *following) event(e *regie.Event) error {
 		// approval that it now waits for.
 		state := regie.SessionState(body.State)
 		placed := !f.target.IsZero() || run.Pending && e.Seq >= run.Seq && state == regie.SessionWaitingValidation
-		if waits(state) && placed {
+		if waitsForPerson(state) && placed {
 			f.waits = state
 			return errOver
 		}
@@ -118,44 +118,44 @@ func (f *following) event(e *regie.Event) error {
 	return nil
 }
 
-// delta passes a piece of a reply on.
-func (f *following) delta(d *dispatch.Delta) {
+// passDelta passes a piece of a reply on.
+func (f *following) passDelta(d *dispatch.Delta) {
 	if d.RoundID != f.target || d.Content == "" || f.broken {
 		return
 	}
 	if d.Exchange != f.exchange {
-		f.next(d.Exchange)
+		f.beginReply(d.Exchange)
 	}
 	f.streamed += d.Content
-	f.add(d.Content)
+	f.addText(d.Content)
 }
 
-// next begins the text of another reply.
-func (f *following) next(exchange int) {
+// beginReply begins the text of another reply.
+func (f *following) beginReply(exchange int) {
 	f.exchange, f.streamed, f.broken = exchange, "", false
 }
 
-// add adds text to the answer; replies are apart from each other.
-func (f *following) add(piece string) {
+// addText adds text to the answer; replies are apart from each other.
+func (f *following) addText(piece string) {
 	if piece == "" {
 		return
 	}
 	if f.said.Len() > 0 && f.streamed == piece && !strings.HasSuffix(f.said.String(), "\n\n") {
 		piece = "\n\n" + piece
 	}
-	f.say(piece)
+	f.addText(piece)
 }
 
 // addReply begins another reply and adds all of its text.
 func (f *following) addReply(exchange int, text string) {
-	f.next(exchange)
+	f.beginReply(exchange)
 	f.streamed = text
-	f.add(text)
+	f.addText(text)
 }
 
-// message takes a message of the session: the one that was sent has its place now, and a reply is
-// whole.
-func (f *following) message(e *regie.Event) error {
+// handleMessage takes a message of the session: the one that was sent has its place now, and a
+// reply is whole.
+func (f *following) handleMessage(e *regie.Event) error {
 	var m regie.Message
 	if json.Unmarshal(e.Body, &m) != nil {
 		return nil //nolint:nilerr // erased
@@ -169,29 +169,29 @@ func (f *following) message(e *regie.Event) error {
 	}
 	switch {
 	case m.AI != nil:
-		f.reply(&m)
+		f.addWholeReply(&m)
 	case m.Text != "" && m.Sender == regie.SenderAI: // what a model had to say once its actions had succeeded
 		f.addReply(m.Exchange, m.Text)
 	}
 	return nil
 }
 
-// reply takes a whole reply: what of it was not sent yet is.
-func (f *following) reply(m *regie.Message) {
+// addWholeReply takes a whole reply: what of it was not sent yet is.
+func (f *following) addWholeReply(m *regie.Message) {
 	if m.Exchange != f.exchange {
-		f.next(m.Exchange)
+		f.beginReply(m.Exchange)
 	}
 	whole := strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat)
 	if rest, ok := strings.CutPrefix(whole, f.streamed); ok {
 		if f.streamed == "" {
 			f.streamed = rest
 		}
-		f.add(rest)
-		f.next(m.Exchange)
+		f.addText(rest)
+		f.beginReply(m.Exchange)
 		return
 	}
 	f.addReply(m.Exchange, whole) // it began anew, or pieces of it were lost on the way to a slow client
-	f.next(m.Exchange)
+	f.beginReply(m.Exchange)
 }
 
 func addUsage(sum, u *regie.Usage) {
@@ -202,9 +202,9 @@ func addUsage(sum, u *regie.Usage) {
 	sum.Reasoning += u.Reasoning
 }
 
-// outcome says what the round came to, in the words of an API. Where the message has no place yet,
-// that is how the open round stands.
-func (f *following) outcome(ctx context.Context) (outcome, error) {
+// findOutcome says what the round came to, in the words of an API. Where the message has no place
+// yet, that is how the open round stands.
+func (f *following) findOutcome(ctx context.Context) (outcome, error) {
 	view, err := f.server.Service.Rounds.Get(ctx, f.round)
 	if err != nil {
 		return outcome{}, err
@@ -218,7 +218,7 @@ func (f *following) outcome(ctx context.Context) (outcome, error) {
 		}
 		f.sayAside(note)
 	case f.waits == regie.SessionWaitingResponse:
-		f.sayAside(f.words(regie.Say("This waits for an answer to a question. Write it as the next message of this session.")))
+		f.sayAside(f.translate(regie.Say("This waits for an answer to a question. Write it as the next message of this session.")))
 	case f.waits != "":
 		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", f.round)
 	case out.status == statusFailed:
@@ -228,7 +228,7 @@ func (f *following) outcome(ctx context.Context) (outcome, error) {
 			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
 		}
 	case out.status == statusIncomplete && view.Round.End != regie.EndAnswered:
-		f.sayAside(f.words(view.Round.EndNote))
+		f.sayAside(f.translate(view.Round.EndNote))
 	}
 	if f.waits != "" {
 		out.status = statusCompleted
@@ -292,8 +292,8 @@ func (f *following) sayAside(text string) {
 	f.addReply(0, "["+text+"]")
 }
 
-// words is a sentence in the language of the client.
-func (f *following) words(said regie.Sentence) string {
+// translate is a sentence in the language of the client.
+func (f *following) translate(said regie.Sentence) string {
 	if f.server.Translate == nil || said.IsZero() {
 		return said.String()
 	}
@@ -308,7 +308,7 @@ func (f *following) approvalNote(ctx context.Context) (string, error) {
 		id := inbox.Approvals[i].ID.String()
 		note := regie.Say("This waits for the approval %s: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s, decides it. "+
 			"The run then goes on by itself; this session takes no message before that.", id, id, id, id)
-		out = append(out, f.words(note))
+		out = append(out, f.translate(note))
 	}
 	return strings.Join(out, "\n"), err
 }

@@ -22,8 +22,8 @@ type submitted struct {
 	keyed, results bool
 }
 
-// submit stores what a request says and starts its round.
-func (s *server) submit(r *http.Request, a *agentRequest) (submitted, error) {
+// submitRequest stores what a request says and starts its round.
+func (s *server) submitRequest(r *http.Request, a *agentRequest) (submitted, error) {
 	ctx := r.Context()
 	if err := s.checkAgent(ctx, a.model); err != nil {
 		return submitted{}, err
@@ -39,7 +39,7 @@ func (s *server) submit(r *http.Request, a *agentRequest) (submitted, error) {
 	if caller := access.From(ctx); key != "" && caller != nil && !caller.Token.ID.IsZero() {
 		key = caller.Token.ID.String() + " " + key // each token has keys of its own
 	}
-	out, err := s.place(ctx, a, place, key)
+	out, err := s.placeRequest(ctx, a, place, key)
 	out.keyed = key != ""
 	return out, err
 }
@@ -49,16 +49,16 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 	return dispatch.RunRequest{
 		Agent: a.model, WorkspaceID: place.ID,
 		Policy: approval.Policy{
-			OnApproval: s.policy(ctx), OneCall: a.oneCall,
+			OnApproval: s.approvalPolicy(ctx), OneCall: a.oneCall,
 			ReasoningEffort: a.effort, ClientTools: a.tools,
 		},
 	}
 }
 
-// place puts what a request says where it belongs: into the session that it names, into the one
-// whose calls it answers, or into one of its own. With a key the ids are the same each time: the
-// store knows the request again.
-func (s *server) place(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted, error) {
+// placeRequest puts what a request says where it belongs: into the session that it names, into the
+// one whose calls it answers, or into one of its own. With a key the ids are the same each time:
+// the store knows the request again.
+func (s *server) placeRequest(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted, error) {
 	if !a.session.IsZero() {
 		return s.continueSession(ctx, a, place, key)
 	}
@@ -83,7 +83,7 @@ func (s *server) place(ctx context.Context, a *agentRequest, place regie.Workspa
 	if key != "" {
 		in.SessionID, in.ClientID = idOf("session", place.ID.String(), key), a.clientID(key)
 	}
-	return s.send(ctx, in)
+	return s.sendRun(ctx, in)
 }
 
 // clientID is that of a message that came with a key: the same each time.
@@ -95,14 +95,14 @@ func (a *agentRequest) clientID(key string) string {
 func (s *server) continueSession(ctx context.Context, a *agentRequest, place regie.Workspace,
 	key string,
 ) (submitted, error) {
-	summary, err := s.session(ctx, a.session, place, regie.ScopeChat)
+	summary, err := s.findSession(ctx, a.session, place, regie.ScopeChat)
 	if err != nil {
 		return submitted{}, err
 	}
 	if a.model != summary.Agent {
-		return submitted{}, refused("model", "the session %s is one of the agent %q", a.session, summary.Agent)
+		return submitted{}, badParameter("model", "the session %s is one of the agent %q", a.session, summary.Agent)
 	}
-	text, results, err := a.addition()
+	text, results, err := a.newInput()
 	if err != nil {
 		return submitted{}, err
 	}
@@ -121,7 +121,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	if err := s.checkLast(ctx, a, in.ClientID); err != nil {
 		return submitted{}, err
 	}
-	out, err := s.send(ctx, in)
+	out, err := s.sendRun(ctx, in)
 	// a round that waits for an approval keeps waiting: its client was never told that a message
 	// withdraws the approval (decision 10)
 	if errors.Is(err, store.ErrLeavesWaits) {
@@ -161,7 +161,7 @@ func (s *server) checkLast(ctx context.Context, a *agentRequest, client string) 
 	return nil
 }
 
-func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
+func (s *server) sendRun(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
 	run, err := s.Service.Rounds.Submit(ctx, in)
 	if regie.CodeOf(err) == regie.CodeEngineGone { // the message may be stored
 		return submitted{Run: dispatch.Run{SessionID: in.SessionID}}, err
@@ -175,14 +175,14 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 		out.summary = list[0]
 	}
 	if err != nil {
-		err = begun(&out, err)
+		err = markBegun(&out, err)
 	}
 	return out, err
 }
 
-// session returns a session of the workspace. One of another workspace, or of another token where
-// the caller lacks the scope, is NOT_FOUND.
-func (s *server) session(ctx context.Context, session regie.ID, place regie.Workspace,
+// findSession returns a session of the workspace. One of another workspace, or of another token
+// where the caller lacks the scope, is NOT_FOUND.
+func (s *server) findSession(ctx context.Context, session regie.ID, place regie.Workspace,
 	scope regie.TokenScope,
 ) (store.SessionSummary, error) {
 	list, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
@@ -197,15 +197,15 @@ func (s *server) session(ctx context.Context, session regie.ID, place regie.Work
 	return list[0], nil
 }
 
-// round returns a round whose session is open to the caller, else unknown.
-func (s *server) round(ctx context.Context, round regie.ID, scope regie.TokenScope, unknown error) (store.RoundView,
+// findRound returns a round whose session is open to the caller, else unknown.
+func (s *server) findRound(ctx context.Context, round regie.ID, scope regie.TokenScope, unknown error) (store.RoundView,
 	error,
 ) {
 	view, err := s.Service.Rounds.Get(ctx, round)
 	if err == nil {
 		var place regie.Workspace
 		if place, err = s.Workspace(ctx); err == nil {
-			_, err = s.session(ctx, view.Session.ID, place, scope)
+			_, err = s.findSession(ctx, view.Session.ID, place, scope)
 		}
 	}
 	if regie.CodeOf(err) == regie.CodeNotFound {

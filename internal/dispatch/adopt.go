@@ -69,22 +69,22 @@ func (d *Dispatcher) keepAdopting() {
 			continue
 		}
 		d.finishUndos()
-		if err := d.adopt(d.base); err != nil && d.base.Err() == nil {
+		if err := d.adoptOrphans(d.base); err != nil && d.base.Err() == nil {
 			d.log.Warn("what other engines left could not be looked for", "error", err)
 		}
 	}
 }
 
-// adopt takes up the running rounds that nobody holds: what a process left that died, or that this
-// one could not finish.
-func (d *Dispatcher) adopt(ctx context.Context) error {
+// adoptOrphans takes up the running rounds that nobody holds: what a process left that died, or
+// that this one could not finish.
+func (d *Dispatcher) adoptOrphans(ctx context.Context) error {
 	ran := d.runsHere() // asked before: what ends here between the two looks was not left by anybody
 	found, err := d.store.Orphans(ctx, d.holder)
 	if err != nil {
 		return err
 	}
 	d.lookAtQueues(ctx, regie.ID{})
-	left := d.due(found, ran)
+	left := d.dueRounds(found, ran)
 	// the other engines look at the same ones
 	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
 	d.takeUp(ctx, left)
@@ -104,7 +104,7 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 			failures[i] = errHeld
 		case free <- struct{}{}:
 			group.Go(func() {
-				failures[i] = d.resume(ctx, round)
+				failures[i] = d.resumeRound(ctx, round)
 				<-free
 			})
 		}
@@ -118,7 +118,7 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 		case errors.Is(err, errHeld), errors.Is(err, store.ErrElsewhere),
 			errors.Is(err, store.ErrQueued), ctx.Err() != nil:
 			continue
-		case regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, rounds[i]):
+		case regie.CodeOf(err) == regie.CodeConflict && d.isResting(ctx, rounds[i]):
 			// another engine was faster, and is done
 			continue
 		}
@@ -130,8 +130,8 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 	return taken
 }
 
-// due are the rounds of found that do not run here and are not left alone.
-func (d *Dispatcher) due(found []store.Orphan, ran map[regie.ID]bool) (out []regie.ID) {
+// dueRounds are the rounds of found that do not run here and are not left alone.
+func (d *Dispatcher) dueRounds(found []store.Orphan, ran map[regie.ID]bool) (out []regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, orphan := range found {
@@ -159,8 +159,8 @@ func (d *Dispatcher) leaveAlone(round regie.ID) bool {
 	return r.tries == 1
 }
 
-// rests reports whether a round needs nobody: it ended, waits or is paused.
-func (d *Dispatcher) rests(ctx context.Context, round regie.ID) bool {
+// isResting reports whether a round needs nobody: it ended, waits or is paused.
+func (d *Dispatcher) isResting(ctx context.Context, round regie.ID) bool {
 	now, err := d.store.Round(ctx, round)
 	return err == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause)
 }

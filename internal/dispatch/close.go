@@ -18,7 +18,7 @@ const closeGrace = 5 * time.Second
 func (d *Dispatcher) Drain(ctx context.Context) {
 	d.queue.Stop()
 	d.mu.Lock()
-	d.ceases(ErrGone)
+	d.stopStarting(ErrGone)
 	running := slices.Collect(maps.Values(d.running))
 	d.mu.Unlock()
 	d.engine.Drain()
@@ -31,8 +31,8 @@ func (d *Dispatcher) Drain(ctx context.Context) {
 	}
 }
 
-// ceases has nothing more begin. d.mu is held.
-func (d *Dispatcher) ceases(why error) {
+// stopStarting has nothing more begin. d.mu is held.
+func (d *Dispatcher) stopStarting(why error) {
 	if d.ended == nil {
 		d.ended = why
 		if d.watchdog.timer != nil {
@@ -48,7 +48,7 @@ func (d *Dispatcher) ceases(why error) {
 func (d *Dispatcher) Close(why error) {
 	d.queue.Stop() // first: what it would bring from now on is for another process
 	d.mu.Lock()
-	d.ceases(why)
+	d.stopStarting(why)
 	select {
 	case <-d.closed:
 	default:

@@ -106,7 +106,7 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 		look: make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
-	context.AfterFunc(d.base, d.hub.end)
+	context.AfterFunc(d.base, d.hub.wakeReaders)
 	return d
 }
 
@@ -137,7 +137,7 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	}
 	if d.leases != nil {
 		d.wg.Add(2)
-		go d.heed()
+		go d.deliverStops()
 		go d.keepAdopting()
 	}
 	left := make([]regie.ID, len(orphans))
@@ -147,14 +147,14 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	rounds := d.takeUp(ctx, left)
 	rounds = append(rounds, d.lookAtQueues(ctx, regie.ID{})...)
 	d.ResumeProviderWaits(ctx)
-	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.overdue)
+	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.endOverdue)
 }
 
 // Submit stores a message and runs the round that it starts. The round is this process's from
 // before it is stored, so that a stopping word that comes at once finds it.
 func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	in.Holder = d.holder
-	h, err := d.reserve(in.Round.ID)
+	h, err := d.reserveRound(in.Round.ID)
 	if err != nil {
 		return store.Accepted{}, err
 	}
@@ -194,13 +194,13 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	} else {
 		claimed = accepted.Claimed
 	}
-	d.start(claimed, h)
+	d.startRound(claimed, h)
 	return accepted, nil
 }
 
-// resume claims a round that nobody holds and runs it, if this engine's settings are those it was
-// started with.
-func (d *Dispatcher) resume(ctx context.Context, id regie.ID) error {
+// resumeRound claims a round that nobody holds and runs it, if this engine's settings are those it
+// was started with.
+func (d *Dispatcher) resumeRound(ctx context.Context, id regie.ID) error {
 	round, err := d.store.Round(ctx, id)
 	if err != nil {
 		return err
@@ -208,15 +208,15 @@ func (d *Dispatcher) resume(ctx context.Context, id regie.ID) error {
 	if err := d.serves(round); err != nil {
 		return err
 	}
-	return d.take(ctx, id)
+	return d.claimRound(ctx, id)
 }
 
 // errHeld says that the round runs here already.
 var errHeld = regie.Errorf(regie.CodeConflict, "the round runs already")
 
-// take claims a round that nobody holds and runs it; errHeld where it runs here.
-func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
-	h, err := d.reserve(round)
+// claimRound claims a round that nobody holds and runs it; errHeld where it runs here.
+func (d *Dispatcher) claimRound(ctx context.Context, round regie.ID) error {
+	h, err := d.reserveRound(round)
 	if err != nil {
 		return err
 	}
@@ -226,14 +226,14 @@ func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
 		return err
 	}
 	fault.Point(fault.ClaimAfter)
-	d.start(claimed, h)
+	d.startRound(claimed, h)
 	return nil
 }
 
-// reserve makes the round this caller's to run, unless it is somebody's here already: two that
+// reserveRound makes the round this caller's to run, unless it is somebody's here already: two that
 // claim it at once would run its calls twice. What is reserved is waited for by Close; the
 // reservation ends with drop, which start brings about.
-func (d *Dispatcher) reserve(round regie.ID) (*holding, error) {
+func (d *Dispatcher) reserveRound(round regie.ID) (*holding, error) {
 	h := &holding{done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(d.base)
 	h.steps, h.soften = context.WithCancelCause(h.ctx)
@@ -252,8 +252,8 @@ func (d *Dispatcher) reserve(round regie.ID) (*holding, error) {
 	return h, nil
 }
 
-// drop ends a holding: whoever waits for it goes on.
-func (d *Dispatcher) drop(round regie.ID, h *holding) {
+// dropHolding ends a holding: whoever waits for it goes on.
+func (d *Dispatcher) dropHolding(round regie.ID, h *holding) {
 	d.mu.Lock()
 	if d.running[round] == h {
 		delete(d.running, round)
@@ -271,7 +271,7 @@ func (d *Dispatcher) drop(round regie.ID, h *holding) {
 // meanwhile: a message that waits is stored with the very round that the end of the present one
 // starts.
 func (d *Dispatcher) letGo(ctx context.Context, round regie.ID, h *holding) {
-	d.drop(round, h)
+	d.dropHolding(round, h)
 	d.mu.Lock()
 	again := h.again
 	d.mu.Unlock()
@@ -280,30 +280,30 @@ func (d *Dispatcher) letGo(ctx context.Context, round regie.ID, h *holding) {
 	}
 }
 
-// start starts the goroutine of a reserved round.
-func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
+// startRound starts the goroutine of a reserved round.
+func (d *Dispatcher) startRound(claimed store.Claimed, h *holding) {
 	id, session := claimed.Round.ID, claimed.Session.ID
 	d.mu.Lock()
 	delete(d.failed, session)
 	d.rounds[session], h.of = id, session
 	delete(d.alone, id)
-	d.arm()
+	d.armWatchdog()
 	d.mu.Unlock()
-	pulse := d.pulse(h)
+	pulse := d.notePulse(h)
 	if pulse != nil {
 		pulse(0)
 	}
 	d.wg.Add(1) // beside its holding: it looks at the queue behind its own end
 	go func() {
 		defer func() { // unless the watchdog has counted it out
-			if d.over(h) {
+			if d.isOver(h) {
 				d.wg.Done()
 			}
 		}()
 		var left engine.Left
 		left, h.err = d.engine.Run(h.ctx, h.steps, claimed, pulse)
 		switch {
-		case !d.over(h):
+		case !d.isOver(h):
 			return
 		case h.err == nil:
 			d.mu.Lock()
@@ -318,12 +318,12 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 			d.leaveAlone(id)
 			d.stoodStill(id)
 		}
-		d.drop(id, h)
+		d.dropHolding(id, h)
 		d.hub.Commit(session, nil) // wakes the streams that wait for the end of this round
 		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {
-			d.end(id, stopped.Word)
+			d.endStopped(id, stopped.Word)
 		}
-		d.follow(session, left.Next, h)
+		d.followUp(session, left.Next, h)
 		d.lookAtQueues(context.WithoutCancel(d.base), session) // its slot is free
 		if left.Waits {
 			d.queue.Parked()
@@ -331,18 +331,18 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	}()
 }
 
-// over reports whether a round's goroutine still has a say in it: the watchdog may have taken the
+// isOver reports whether a round's goroutine still has a say in it: the watchdog may have taken the
 // round.
-func (d *Dispatcher) over(h *holding) bool {
+func (d *Dispatcher) isOver(h *holding) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h.over = !h.lost
 	return h.over
 }
 
-// follow goes on with what waited for a round to end or to park: the next round, which messages
+// followUp goes on with what waited for a round to end or to park: the next round, which messages
 // started, or the same one, where somebody answered while it was letting go.
-func (d *Dispatcher) follow(session, next regie.ID, h *holding) {
+func (d *Dispatcher) followUp(session, next regie.ID, h *holding) {
 	d.mu.Lock()
 	again := h.again
 	d.mu.Unlock()
@@ -379,7 +379,7 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	}
 	// Another engine that holds it finds the news at its next step, or has brought the round by now
 	// to where nobody is needed.
-	err = d.resume(ctx, round)
+	err = d.resumeRound(ctx, round)
 	if errors.Is(err, ErrNoProvider) {
 		d.leaveAlone(round)
 		freeSlot(ctx, d, round, err)
@@ -390,7 +390,7 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, errHeld) || errors.Is(err, store.ErrElsewhere) ||
-		regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, round) {
+		regie.CodeOf(err) == regie.CodeConflict && d.isResting(ctx, round) {
 		return nil
 	}
 	return err
@@ -455,7 +455,7 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 		return err
 	}
 	for try := 1; ; try++ {
-		err = d.take(ctx, round)
+		err = d.claimRound(ctx, round)
 		if errors.Is(err, store.ErrElsewhere) || errors.Is(err, store.ErrQueued) {
 			return nil
 		}

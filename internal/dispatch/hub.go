@@ -82,13 +82,13 @@ type reader struct {
 	more  bool
 }
 
-// end wakes all readers: the engine has ended.
-func (h *Hub) end() {
+// wakeReaders wakes all readers: the engine has ended.
+func (h *Hub) wakeReaders() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, all := range h.readers {
 		for r := range all {
-			r.ring()
+			r.wakeReader()
 		}
 	}
 }
@@ -109,11 +109,11 @@ func (h *Hub) Observe(observe func(events []regie.Event)) {
 	h.observe = observe
 }
 
-// join returns a reader of a session, which begins with what its model has said so far.
-func (h *Hub) join(session regie.ID) *reader {
+// addReader returns a reader of a session, which begins with what its model has said so far.
+func (h *Hub) addReader(session regie.ID) *reader {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := &reader{wake: make(chan struct{}, 1), grew: true, deltas: h.partials[session].deltas()}
+	r := &reader{wake: make(chan struct{}, 1), grew: true, deltas: h.partials[session].partialDeltas()}
 	if h.readers[session] == nil {
 		h.readers[session] = map[*reader]struct{}{}
 	}
@@ -121,7 +121,7 @@ func (h *Hub) join(session regie.ID) *reader {
 	return r
 }
 
-func (h *Hub) leave(session regie.ID, r *reader) {
+func (h *Hub) removeReader(session regie.ID, r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.readers[session], r)
@@ -132,22 +132,22 @@ func (h *Hub) leave(session regie.ID, r *reader) {
 
 // Commit tells that a session's log has grown, and by what, where that is known. It never blocks.
 func (h *Hub) Commit(session regie.ID, events []regie.Event) {
-	if observe := h.commit(session, events); observe != nil {
+	if observe := h.publishEvents(session, events); observe != nil {
 		observe(events)
 	}
 }
 
-// commit tells readers and watchers, and returns who else is to be told.
-func (h *Hub) commit(session regie.ID, events []regie.Event) func([]regie.Event) {
+// publishEvents tells readers and watchers, and returns who else is to be told.
+func (h *Hub) publishEvents(session regie.ID, events []regie.Event) func([]regie.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.readers[session]) == 0 && h.partials[session] == nil && len(h.watchers) == 0 && h.observe == nil {
 		return nil
 	}
-	h.settle(session, events)
+	h.dropPartial(session, events)
 	h.tellWatchers(session, events)
 	for r := range h.readers[session] {
-		r.learn(events)
+		r.addEvents(events)
 	}
 	return h.observe
 }
@@ -156,8 +156,8 @@ func (h *Hub) commit(session regie.ID, events []regie.Event) func([]regie.Event)
 func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.keep(session, round, exchange, d)
-	h.tell(session, Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
+	h.keepPartial(session, round, exchange, d)
+	h.publishDelta(session, Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
 }
 
 // Progress tells what a running call puts out, what is said of it, or that the model is silent, to
@@ -165,18 +165,18 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 func (h *Hub) Progress(session, round regie.ID, exchange int, p engine.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tell(session, Delta{
+	h.publishDelta(session, Delta{
 		RoundID: round, Exchange: exchange, CallID: p.CallID, Output: p.Output, Said: p.Said,
 		Silent: int(p.Silent / time.Second),
 	})
 }
 
-// tell hands a delta to the readers of a session. The lock is held.
-func (h *Hub) tell(session regie.ID, d Delta) {
+// publishDelta hands a delta to the readers of a session. The lock is held.
+func (h *Hub) publishDelta(session regie.ID, d Delta) {
 	h.told += int64(len(h.readers[session]))
 	for r := range h.readers[session] {
-		r.hear(d)
-		r.ring()
+		r.addDelta(d)
+		r.wakeReader()
 	}
 }
 
@@ -187,12 +187,12 @@ func (h *Hub) Told() int64 {
 	return h.told
 }
 
-func (r *reader) hear(d Delta) {
+func (r *reader) addDelta(d Delta) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.deltas)
 	if n >= mergeFrom {
-		if last := &r.deltas[n-1]; last.takes(&d) {
+		if last := &r.deltas[n-1]; last.joinsWith(&d) {
 			last.Content, last.Thinking, last.Output = last.Content+d.Content,
 				last.Thinking+d.Thinking, last.Output+d.Output
 			return
@@ -203,9 +203,9 @@ func (r *reader) hear(d Delta) {
 	}
 }
 
-// takes reports whether the next delta may be joined to this one: what was thought and what was
+// joinsWith reports whether the next delta may be joined to this one: what was thought and what was
 // said stay in their order.
-func (d *Delta) takes(next *Delta) bool {
+func (d *Delta) joinsWith(next *Delta) bool {
 	if d.Said != nil || next.Said != nil || d.Silent > 0 || next.Silent > 0 {
 		return false
 	}
@@ -214,16 +214,17 @@ func (d *Delta) takes(next *Delta) bool {
 		len(d.Content)+len(d.Thinking)+len(d.Output)+len(next.Content)+len(next.Thinking)+len(next.Output) <= maxPiece
 }
 
-func (r *reader) ring() {
+func (r *reader) wakeReader() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// learn is told what comes next in the log; nil says that it has to be read. What is out of turn,
-// as commits of several writers may tell it, or too much for a reader that is slow, is read too.
-func (r *reader) learn(events []regie.Event) {
+// addEvents is told what comes next in the log; nil says that it has to be read. What is out of
+// turn, as commits of several writers may tell it, or too much for a reader that is slow, is read
+// too.
+func (r *reader) addEvents(events []regie.Event) {
 	r.mu.Lock()
 	for i := range events {
 		r.size += len(events[i].Body)
@@ -237,7 +238,7 @@ func (r *reader) learn(events []regie.Event) {
 		r.events = append(r.events, events...)
 	}
 	r.mu.Unlock()
-	r.ring()
+	r.wakeReader()
 }
 
 // heard is what there is for a reader.
@@ -247,8 +248,9 @@ type heard struct {
 	grew   bool          // the log has to be read
 }
 
-// take returns what was heard since it was asked last, by one that has read the log up to after.
-func (r *reader) take(after int64) (h heard) {
+// takeHeard returns what was heard since it was asked last, by one that has read the log up to
+// after.
+func (r *reader) takeHeard(after int64) (h heard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h = heard{r.deltas, r.events, r.grew}
@@ -300,8 +302,8 @@ func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (othe
 // stopped without an end, Stream returns why. Deltas of a reply come before the event of its
 // message, and behind all that came before it.
 func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
-	r := d.hub.join(session)
-	defer d.hub.leave(session, r)
+	r := d.hub.addReader(session)
+	defer d.hub.removeReader(session, r)
 	r.after = after
 	for { // here a quiet stream waits, and what lies on its stack then is what it costs
 		again, err := d.catchUp(ctx, session, r, sink)
@@ -324,7 +326,7 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader,
 	sink func(Item) error,
 ) (again bool, err error) {
-	heard := r.take(r.after)
+	heard := r.takeHeard(r.after)
 	r.held = append(r.held, heard.deltas...)
 	events, failure := heard.events, error(nil)
 	if heard.grew || r.more { // a token alone is no reason to read the log
@@ -336,7 +338,7 @@ func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader,
 		}
 		r.more = len(events) == eventPage
 	}
-	if r.held, r.after, err = r.tell(events, r.held, r.after, sink); err != nil || r.more {
+	if r.held, r.after, err = r.sendEvents(events, r.held, r.after, sink); err != nil || r.more {
 		return r.more, err
 	}
 	for i := range r.held {
@@ -351,9 +353,9 @@ func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader,
 	return len(events) > 0, failure
 }
 
-// tell gives sink a part of the log, with what was heard before or while that was read: before the
-// message that it belongs to. What belongs to none of them is left.
-func (r *reader) tell(events []regie.Event, late []Delta, after int64,
+// sendEvents gives sink a part of the log, with what was heard before or while that was read:
+// before the message that it belongs to. What belongs to none of them is left.
+func (r *reader) sendEvents(events []regie.Event, late []Delta, after int64,
 	sink func(Item) error,
 ) (left []Delta, told int64, err error) {
 	if len(events) == 0 {

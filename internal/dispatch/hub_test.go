@@ -15,7 +15,7 @@ import (
 // few deltas and within bounds.
 func TestSlowReader(t *testing.T) {
 	hub, session, round := NewHub(), regie.NewID(), regie.NewID()
-	r := hub.join(session)
+	r := hub.addReader(session)
 	var want, got strings.Builder
 	say := func(exchange int, d provider.Delta) {
 		fmt.Fprintf(&want, "%s", d.Text+d.Thinking)
@@ -30,7 +30,7 @@ func TestSlowReader(t *testing.T) {
 	say(1, provider.Delta{Thinking: "one more thought"})
 	say(2, provider.Delta{Text: strings.Repeat("long", maxPiece)})
 	say(2, provider.Delta{Text: "."})
-	heard := r.take(0).deltas
+	heard := r.takeHeard(0).deltas
 	for i, d := range heard {
 		if d.RoundID != round || d.Content != "" && d.Thinking != "" || (d.Exchange == 2) != (i >= len(heard)-2) {
 			t.Errorf("delta %d is %.80q, %.80q of exchange %d", i, d.Content, d.Thinking, d.Exchange)
@@ -43,12 +43,12 @@ func TestSlowReader(t *testing.T) {
 	for range 100_000 {
 		hub.Delta(session, round, 3, provider.Delta{Text: strings.Repeat("x", 100)})
 	}
-	if heard := r.take(0).deltas; len(heard) != maxDeltas {
+	if heard := r.takeHeard(0).deltas; len(heard) != maxDeltas {
 		t.Errorf("%d deltas wait for a reader that never comes", len(heard))
 	}
 	hub.Delta(session, round, 4, provider.Delta{Text: "a"})
 	hub.Delta(session, round, 4, provider.Delta{Text: "b"})
-	if heard := r.take(0).deltas; len(heard) != 2 {
+	if heard := r.takeHeard(0).deltas; len(heard) != 2 {
 		t.Errorf("a reader that keeps up got %d of 2 deltas", len(heard))
 	}
 }
@@ -58,12 +58,12 @@ func TestSlowReader(t *testing.T) {
 // stream.
 func TestLateDeltas(t *testing.T) {
 	round, other := regie.NewID(), regie.NewID()
-	r := NewHub().join(regie.NewID())
+	r := NewHub().addReader(regie.NewID())
 	for _, d := range []Delta{{Exchange: 1, Content: "first"}, {Exchange: 1, Content: "first, too"}, {Exchange: 2, Content: "second"}, {Exchange: 3, Content: "cut"}} {
 		d.RoundID = round
-		r.hear(d)
+		r.addDelta(d)
 	}
-	r.hear(Delta{RoundID: other, Exchange: 1, Content: "another round"})
+	r.addDelta(Delta{RoundID: other, Exchange: 1, Content: "another round"})
 	event := func(seq int64, kind regie.EventType, body string) regie.Event {
 		return regie.Event{Seq: seq, Type: kind, Body: []byte(body)}
 	}
@@ -77,7 +77,7 @@ func TestLateDeltas(t *testing.T) {
 		event(10, regie.EventRound, `{"round_id":"`+round.String()+`","state":"ENDED"}`),
 	}
 	var got []string
-	left, after, err := r.tell(events, nil, 4, func(item Item) error {
+	left, after, err := r.sendEvents(events, nil, 4, func(item Item) error {
 		if item.Event != nil {
 			got = append(got, fmt.Sprint(item.Event.Seq))
 		} else {
@@ -126,12 +126,12 @@ func TestToldOfCommits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := NewHub()
-			r := hub.join(session)
-			r.take(0) // a new reader reads the log
+			r := hub.addReader(session)
+			r.takeHeard(0) // a new reader reads the log
 			for _, a := range c.commits {
 				hub.Commit(session, a)
 			}
-			heard := r.take(7)
+			heard := r.takeHeard(7)
 			var told []int64
 			for i := range heard.events {
 				told = append(told, heard.events[i].Seq)
@@ -139,7 +139,7 @@ func TestToldOfCommits(t *testing.T) {
 			if heard.grew != c.reads || !slices.Equal(told, c.told) {
 				t.Errorf("told %v, reads the log: %v", told, heard.grew)
 			}
-			if again := r.take(7); again.grew || len(again.events) > 0 {
+			if again := r.takeHeard(7); again.grew || len(again.events) > 0 {
 				t.Errorf("told again: %+v", again)
 			}
 		})

@@ -33,7 +33,7 @@ func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
 	d.leases, d.queue, d.place = leases, queue, place
 	d.hub.mu.Lock()
 	defer d.hub.mu.Unlock()
-	d.hub.foreign = d.heard
+	d.hub.foreign = d.checkSession
 }
 
 // errLeaseLost is why rounds end here whose lease could not be kept: another process may have taken
@@ -69,9 +69,9 @@ func (d *Dispatcher) beginLease(ctx context.Context) error {
 	return nil
 }
 
-// since is how long ago something was, also where the machine slept meanwhile: the clock that only
-// runs stands then, the other one may be set.
-func since(moment time.Time) time.Duration {
+// timeSince is how long ago something was, also where the machine slept meanwhile: the clock that
+// only runs stands then, the other one may be set.
+func timeSince(moment time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(moment), now.Round(0).Sub(moment.Round(0)))
 }
@@ -83,7 +83,7 @@ func (d *Dispatcher) Left() time.Duration {
 	if renewed == nil {
 		return 0
 	}
-	return leaseTTL - leaseTTL/10 - since(*renewed)
+	return leaseTTL - leaseTTL/10 - timeSince(*renewed)
 }
 
 // keepLease renews the lease, and does nothing else: what waits for anything must not keep it from
@@ -101,7 +101,7 @@ func (d *Dispatcher) keepLease(renewed time.Time) {
 		// A process that was stopped, or that the database did not hear, for so long has nothing
 		// left to rely on: its next write would be refused if another one has taken over, and what
 		// it would do before that write is not to be done.
-		if since(renewed) > leaseTTL {
+		if timeSince(renewed) > leaseTTL {
 			d.loseAll()
 		}
 		began := time.Now()

@@ -32,20 +32,20 @@ func (h *Hub) Missed() {
 	defer h.mu.Unlock()
 	for _, readers := range h.readers {
 		for r := range readers {
-			r.learn(nil) // it reads the log
+			r.addEvents(nil) // it reads the log
 		}
 	}
 	for w := range h.watchers {
-		w.hear([]regie.Event{{Type: regie.EventSession}})
+		w.addNews([]regie.Event{{Type: regie.EventSession}})
 	}
 	if h.foreign != nil {
 		h.foreign(regie.ID{})
 	}
 }
 
-// heard has the round of a session that runs here looked at, or, for the zero ID, every round that
-// does. It never blocks.
-func (d *Dispatcher) heard(session regie.ID) {
+// checkSession has the round of a session that runs here looked at, or, for the zero ID, every
+// round that does. It never blocks.
+func (d *Dispatcher) checkSession(session regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if session.IsZero() {
@@ -64,10 +64,10 @@ func (d *Dispatcher) heard(session regie.ID) {
 	}
 }
 
-// heed hands stopping words that other processes stored to the rounds that run here, until the
-// dispatcher closes: what is stored now is obeyed now, not at the round's next step (decision 6).
-// Once in maxSleep it looks for deadlines that the queue did not tell of.
-func (d *Dispatcher) heed() {
+// deliverStops hands stopping words that other processes stored to the rounds that run here, until
+// the dispatcher closes: what is stored now is obeyed now, not at the round's next step (decision
+// 6). Once in maxSleep it looks for deadlines that the queue did not tell of.
+func (d *Dispatcher) deliverStops() {
 	defer d.wg.Done()
 	sweep := time.NewTicker(maxSleep)
 	defer sweep.Stop()
@@ -75,7 +75,7 @@ func (d *Dispatcher) heed() {
 		select {
 		case <-d.look:
 		case <-sweep.C:
-			d.overdue(d.base)
+			d.endOverdue(d.base)
 			continue
 		case <-d.closed:
 			return
@@ -88,7 +88,7 @@ func (d *Dispatcher) heed() {
 			round, err := d.store.Round(d.base, id)
 			switch {
 			case err == nil && round.State == regie.RoundRunning && round.Stop != "":
-				d.tell(id, round.Stop)
+				d.deliverStop(id, round.Stop)
 			case regie.CodeOf(err) == regie.CodeNotFound: // reserved here, and not stored yet
 			case err != nil && !errors.Is(err, context.Canceled):
 				d.log.Warn("a run could not be looked at after another engine's word", "round", id.String(), "code",
@@ -98,8 +98,9 @@ func (d *Dispatcher) heed() {
 	}
 }
 
-// tell hands a stopping word to whoever runs the round here, and reports whether somebody does.
-func (d *Dispatcher) tell(round regie.ID, word regie.StopRequest) bool {
+// deliverStop hands a stopping word to whoever runs the round here, and reports whether somebody
+// does.
+func (d *Dispatcher) deliverStop(round regie.ID, word regie.StopRequest) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock() // held while the word is handed over: a holding that ends now sees it
 	h := d.running[round]

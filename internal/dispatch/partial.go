@@ -19,8 +19,8 @@ type partial struct {
 	thinking, content strings.Builder
 }
 
-// keep adds a piece to what a session's model has said so far. The lock is held.
-func (h *Hub) keep(session, round regie.ID, exchange int, d provider.Delta) {
+// keepPartial adds a piece to what a session's model has said so far. The lock is held.
+func (h *Hub) keepPartial(session, round regie.ID, exchange int, d provider.Delta) {
 	p := h.partials[session]
 	if p == nil || p.round != round || p.exchange != exchange {
 		p = &partial{round: round, exchange: exchange}
@@ -33,10 +33,10 @@ func (h *Hub) keep(session, round regie.ID, exchange int, d provider.Delta) {
 	p.content.WriteString(d.Text)
 }
 
-// settle forgets what was said so far where the log has it by now, or never will. Where nobody
+// dropPartial forgets what was said so far where the log has it by now, or never will. Where nobody
 // knows what was committed, it is forgotten too: what is told twice would be worse than what comes
 // with the message. The lock is held.
-func (h *Hub) settle(session regie.ID, events []regie.Event) {
+func (h *Hub) dropPartial(session regie.ID, events []regie.Event) {
 	if h.partials[session] == nil {
 		return
 	}
@@ -68,8 +68,8 @@ func endsReply(e *regie.Event) bool {
 	return false
 }
 
-// deltas are what was said so far, for who joins now.
-func (p *partial) deltas() (out []Delta) {
+// partialDeltas are what was said so far, for who joins now.
+func (p *partial) partialDeltas() (out []Delta) {
 	if p == nil {
 		return nil
 	}

@@ -37,14 +37,14 @@ func TestJoinInTheMiddle(t *testing.T) {
 			hub.Delta(session, round, 1, provider.Delta{Text: "two "})
 			c.then(hub)
 			var got []string
-			r := hub.join(session)
-			for _, d := range r.take(0).deltas {
+			r := hub.addReader(session)
+			for _, d := range r.takeHeard(0).deltas {
 				got = append(got, d.Content+d.Thinking)
 			}
 			if strings.Join(got, "|") != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			hub.leave(session, r)
+			hub.removeReader(session, r)
 		})
 	}
 }
@@ -53,14 +53,14 @@ func TestJoinInTheMiddle(t *testing.T) {
 // session hears of no other one.
 func TestNobodyListens(t *testing.T) {
 	hub, session, other := NewHub(), regie.NewID(), regie.NewID()
-	r := hub.join(other)
-	r.take(0)
+	r := hub.addReader(other)
+	r.takeHeard(0)
 	round := regie.NewID()
 	hub.Delta(session, round, 1, provider.Delta{Text: "a"})
 	if allocs := testing.AllocsPerRun(1000, func() { hub.Delta(session, round, 1, provider.Delta{Text: ""}) }); allocs != 0 {
 		t.Errorf("a delta that nobody hears costs %v allocations", allocs)
 	}
-	if h := r.take(0); len(h.deltas) != 0 || len(h.events) != 0 || h.grew {
+	if h := r.takeHeard(0); len(h.deltas) != 0 || len(h.events) != 0 || h.grew {
 		t.Errorf("the reader of another session heard %+v", h)
 	}
 	select {

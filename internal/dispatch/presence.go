@@ -75,12 +75,12 @@ func NewPresent(s presenceStore, place string, window time.Duration, log *slog.L
 }
 
 // Enter counts a stream of a user in: as long as it is open, the user is there.
-func (p *Present) Enter(ctx context.Context, user regie.ID) { p.come(ctx, user, 1) }
+func (p *Present) Enter(ctx context.Context, user regie.ID) { p.addPresence(ctx, user, 1) }
 
 // Beat is a heartbeat of a user.
-func (p *Present) Beat(ctx context.Context, user regie.ID) { p.come(ctx, user, 0) }
+func (p *Present) Beat(ctx context.Context, user regie.ID) { p.addPresence(ctx, user, 0) }
 
-func (p *Present) come(ctx context.Context, user regie.ID, streams int) {
+func (p *Present) addPresence(ctx context.Context, user regie.ID, streams int) {
 	now := time.Now()
 	p.mu.Lock()
 	a := p.users[user]
@@ -88,18 +88,18 @@ func (p *Present) come(ctx context.Context, user regie.ID, streams int) {
 		a = &attendance{}
 		p.users[user] = a
 	}
-	if !p.here(a, now) {
+	if !p.isHere(a, now) {
 		a.since = now
 	}
 	a.seen = now
 	a.streams += streams
 	var marks []store.PresenceMark
 	if now.Sub(a.written) >= p.window/2 || a.written.Before(a.since) { // the others are to know at once who comes
-		marks = p.mark(nil, user, a, now)
+		marks = p.addMark(nil, user, a, now)
 	}
-	p.arm()
+	p.armTimer()
 	p.mu.Unlock()
-	p.write(ctx, marks)
+	p.storeMarks(ctx, marks)
 }
 
 // Leave counts a stream of a user out.
@@ -112,46 +112,46 @@ func (p *Present) Leave(user regie.ID) {
 	}
 }
 
-// here reports whether a user is there. The lock is held.
-func (p *Present) here(a *attendance, now time.Time) bool {
+// isHere reports whether a user is there. The lock is held.
+func (p *Present) isHere(a *attendance, now time.Time) bool {
 	return a.streams > 0 || !a.seen.IsZero() && now.Sub(a.seen) < p.window
 }
 
-// mark adds what is to be written of a user. The lock is held.
-func (p *Present) mark(to []store.PresenceMark, user regie.ID, a *attendance, now time.Time) []store.PresenceMark {
+// addMark adds what is to be written of a user. The lock is held.
+func (p *Present) addMark(to []store.PresenceMark, user regie.ID, a *attendance, now time.Time) []store.PresenceMark {
 	a.written = now
 	return append(to, store.PresenceMark{UserID: user, Place: p.place, Since: a.since.UTC(), Seen: a.seen.UTC()})
 }
 
-// arm has what is known now written later. The lock is held.
-func (p *Present) arm() {
+// armTimer has what is known now written later. The lock is held.
+func (p *Present) armTimer() {
 	if p.timer == nil && !p.closed {
-		p.timer = time.AfterFunc(p.window/2, p.tick)
+		p.timer = time.AfterFunc(p.window/2, p.writePresence)
 	}
 }
 
-// tick is the timer's: it writes who is there, as long as anybody is.
-func (p *Present) tick() {
+// writePresence is the timer's: it writes who is there, as long as anybody is.
+func (p *Present) writePresence() {
 	p.mu.Lock()
 	p.timer = nil
-	marks, stay := p.due(time.Now())
+	marks, stay := p.dueMarks(time.Now())
 	if stay {
-		p.arm()
+		p.armTimer()
 	}
 	p.mu.Unlock()
-	p.write(context.Background(), marks)
+	p.storeMarks(context.Background(), marks)
 }
 
-// due is what is to be written, and whether somebody stays. Who is gone for 24 hours is forgotten.
-// The lock is held.
-func (p *Present) due(now time.Time) (marks []store.PresenceMark, stay bool) {
+// dueMarks is what is to be written, and whether somebody stays. Who is gone for 24 hours is
+// forgotten. The lock is held.
+func (p *Present) dueMarks(now time.Time) (marks []store.PresenceMark, stay bool) {
 	for user, a := range p.users {
 		if a.streams > 0 {
 			a.seen, stay = now, true
 		}
 		switch {
 		case a.seen.After(a.written):
-			marks = p.mark(marks, user, a, now)
+			marks = p.addMark(marks, user, a, now)
 		case now.Sub(a.seen) > store.PresenceKept:
 			delete(p.users, user)
 		}
@@ -162,7 +162,7 @@ func (p *Present) due(now time.Time) (marks []store.PresenceMark, stay bool) {
 // patienceWithPresence bounds a write that nobody waits for.
 const patienceWithPresence = 10 * time.Second
 
-func (p *Present) write(ctx context.Context, marks []store.PresenceMark) {
+func (p *Present) storeMarks(ctx context.Context, marks []store.PresenceMark) {
 	if len(marks) == 0 {
 		return
 	}
@@ -184,9 +184,9 @@ func (p *Present) Close() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	marks, _ := p.due(time.Now())
+	marks, _ := p.dueMarks(time.Now())
 	p.mu.Unlock()
-	p.write(context.Background(), marks)
+	p.storeMarks(context.Background(), marks)
 }
 
 // Connected is how many users are there by what this engine knows, and how many streams they have
@@ -196,7 +196,7 @@ func (p *Present) Connected() (users, streams int) {
 	defer p.mu.Unlock()
 	now := time.Now()
 	for _, a := range p.users {
-		if p.here(a, now) {
+		if p.isHere(a, now) {
 			users++
 		}
 		streams += a.streams

@@ -79,8 +79,8 @@ func (c *clock) Stop() {
 	c.group.Wait()
 }
 
-// overdue ends the waits whose deadline has passed and goes on with their rounds (decision 11).
-func (d *Dispatcher) overdue(ctx context.Context) (next time.Time) {
+// endOverdue ends the waits whose deadline has passed and goes on with their rounds (decision 11).
+func (d *Dispatcher) endOverdue(ctx context.Context) (next time.Time) {
 	ready, next, err := d.store.ExpireWaits(ctx, time.Now())
 	if err != nil && ctx.Err() == nil && d.base.Err() == nil {
 		d.log.Error("expired waits could not be looked for", "code", string(regie.CodeOf(err)), "error", err)

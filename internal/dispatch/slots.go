@@ -90,7 +90,7 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 		d.log.Warn("a queued run is left as it is", "round", id.String(), "error", why)
 		return true, errors.Join(errHeld, setAside(ctx, d, round, why))
 	}
-	h, err := d.reserve(id)
+	h, err := d.reserveRound(id)
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 		return false, err
 	}
 	fault.Point(fault.QueueStartAfter)
-	d.start(claimed, h)
+	d.startRound(claimed, h)
 	return false, nil
 }
 

@@ -24,7 +24,7 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 		defer d.lookAtQueues(ctx, session) // its slot is free
 	}
 	for try := 1; ; try++ {
-		if d.tell(round, word) || word == regie.StopPause {
+		if d.deliverStop(round, word) || word == regie.StopPause {
 			return nil
 		}
 		// Nobody holds the round, so nobody would obey: it is taken up to be ended.
@@ -32,7 +32,7 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 		if err != nil || now.State != regie.RoundRunning {
 			return err
 		}
-		err = d.take(ctx, round)
+		err = d.claimRound(ctx, round)
 		switch {
 		case errors.Is(err, store.ErrElsewhere): // its holder is told (heed), and else meets the word at its next step
 			return nil
@@ -42,15 +42,15 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 	}
 }
 
-// end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it
-// any more, so nobody would obey.
-func (d *Dispatcher) end(round regie.ID, word regie.StopRequest) {
+// endStopped ends a round that a stopping word reached when it had already obeyed a pause: nobody
+// holds it any more, so nobody would obey.
+func (d *Dispatcher) endStopped(round regie.ID, word regie.StopRequest) {
 	ctx := context.WithoutCancel(d.base)
 	now, err := d.store.Round(ctx, round)
 	if err != nil || now.State != regie.RoundRunning || now.Stop != word {
 		return
 	}
-	if err := d.take(ctx, round); err != nil && !errors.Is(err, errHeld) && !errors.Is(err, store.ErrElsewhere) {
+	if err := d.claimRound(ctx, round); err != nil && !errors.Is(err, errHeld) && !errors.Is(err, store.ErrElsewhere) {
 		d.log.Warn("a stopped run waits for the next engine to end it", "round", round.String(), "error", err)
 	}
 }

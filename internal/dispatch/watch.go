@@ -41,11 +41,11 @@ func (h *Hub) tellWatchers(session regie.ID, events []regie.Event) {
 		}
 	}
 	for w := range h.watchers {
-		w.hear(news)
+		w.addNews(news)
 	}
 }
 
-func (w *watcher) hear(news []regie.Event) {
+func (w *watcher) addNews(news []regie.Event) {
 	if len(news) == 0 {
 		return
 	}

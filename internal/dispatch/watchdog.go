@@ -44,8 +44,8 @@ func (d *Dispatcher) Watchdog(after time.Duration) {
 	d.watchdog = watchdog{after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
 }
 
-// pulse is told that a round lives (engine.Pulse).
-func (d *Dispatcher) pulse(h *holding) engine.Pulse {
+// notePulse is told that a round lives (engine.Pulse).
+func (d *Dispatcher) notePulse(h *holding) engine.Pulse {
 	if d.watchdog.after == 0 {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (d *Dispatcher) pulse(h *holding) engine.Pulse {
 	}
 }
 
-// arm has the watchdog look around, if it does not already. The lock is held.
-func (d *Dispatcher) arm() {
+// armWatchdog has the watchdog look around, if it does not already. The lock is held.
+func (d *Dispatcher) armWatchdog() {
 	if w := &d.watchdog; w.after > 0 && w.timer == nil && d.ended == nil {
 		w.looks = time.Since(w.began) + lookEvery
 		w.timer = time.AfterFunc(lookEvery, d.lookAround)
@@ -74,7 +74,7 @@ func (d *Dispatcher) stoodStill(round regie.ID) {
 	defer d.mu.Unlock()
 	if w := &d.watchdog; w.after > 0 && w.lost[round] == 0 {
 		w.lost[round] = time.Since(w.began) + w.after
-		d.arm()
+		d.armWatchdog()
 	}
 }
 
@@ -115,7 +115,7 @@ func (d *Dispatcher) lookAround() {
 		}
 	}
 	if w.timer = nil; len(d.running)+len(w.lost) > 0 {
-		d.arm()
+		d.armWatchdog()
 	}
 	d.mu.Unlock()
 	for _, round := range gone {
@@ -137,7 +137,7 @@ func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
 	}
 	d.mu.Unlock()
 	if h != nil { // its goroutine is not waited for any more
-		d.drop(round, h)
+		d.dropHolding(round, h)
 		d.wg.Done()
 	}
 	now, err := d.store.Round(ctx, round)
@@ -147,7 +147,7 @@ func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
 		}
 		return
 	}
-	h, err = d.reserve(round)
+	h, err = d.reserveRound(round)
 	if err != nil { // somebody runs it by now
 		return
 	}
@@ -165,5 +165,5 @@ func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
 	}
 	fault.Point(fault.ClaimAfter)
 	d.log.Warn("nobody goes on with a run: it is ended", "round", round.String())
-	d.start(claimed, h)
+	d.startRound(claimed, h)
 }

@@ -15,60 +15,60 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// data looks at the data directory: is it there, who may enter it, and can it be written.
-func (x *exam) data(context.Context) {
+// checkDataDir looks at the data directory: is it there, who may enter it, and can it be written.
+func (x *exam) checkDataDir(context.Context) {
 	dir := x.Config.DataDir
 	if dir == "" {
-		x.fail("directory", "it cannot be told where the data directory is").
-			fix("set HOME, or name a directory of yours: export REGIE_DATA_DIR=/path/to/it")
+		x.addFailure("directory", "it cannot be told where the data directory is").
+			addFix("set HOME, or name a directory of yours: export REGIE_DATA_DIR=/path/to/it")
 		return
 	}
-	at := nearest(dir)
+	at := nearestDir(dir)
 	info, err := os.Stat(at)
 	switch {
 	case err != nil || !info.IsDir():
-		f := x.fail("directory", "%s is not a directory", at).about(dir).code(regie.CodeBadRequest)
+		f := x.addFailure("directory", "%s is not a directory", at).setSubject(dir).setCode(regie.CodeBadRequest)
 		if at == dir && info != nil && info.Mode().IsRegular() { // a device or a pipe is used by others
-			f.run("mv " + Quote(dir) + " " + Quote(dir+".old"))
+			f.addCommand("mv " + Quote(dir) + " " + Quote(dir+".old"))
 		}
-		f.elsewhere()
+		f.adviseDataDir()
 		return
 	case unix.Access(at, unix.W_OK|unix.X_OK) != nil:
-		x.fail("writable", "%s cannot be written: %s", at, reason(unix.Access(at, unix.W_OK|unix.X_OK))).about(dir).
-			code(regie.CodeNoPermission).elsewhere()
+		x.addFailure("writable", "%s cannot be written: %s", at, systemReason(unix.Access(at, unix.W_OK|unix.X_OK))).setSubject(dir).
+			setCode(regie.CodeNoPermission).adviseDataDir()
 	}
 	if x.usable, x.present = at, at == dir; !x.present {
-		x.fine("directory", "%s is not there yet: the first run makes it", dir).about(dir)
+		x.addFine("directory", "%s is not there yet: the first run makes it", dir).setSubject(dir)
 		return
 	}
-	x.fine("directory", "%s (from %s)", dir, x.Config.Origin["data_dir"]).about(dir)
-	mode := octal(info.Mode().Perm())
+	x.addFine("directory", "%s (from %s)", dir, x.Config.Origin["data_dir"]).setSubject(dir)
+	mode := formatMode(info.Mode().Perm())
 	switch {
 	case info.Mode().Perm()&0o022 != 0:
-		x.fail("private", "%s can be written by others (mode %s)", dir, mode).about(dir).run("chmod 700 " + Quote(dir))
+		x.addFailure("private", "%s can be written by others (mode %s)", dir, mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
 	case info.Mode().Perm()&0o077 != 0:
-		x.warn("private", "others can look into %s (mode %s)", dir, mode).about(dir).run("chmod 700 " + Quote(dir))
+		x.addWarning("private", "others can look into %s (mode %s)", dir, mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
 	default:
-		x.fine("private", "you alone can enter it (mode %s)", mode)
+		x.addFine("private", "you alone can enter it (mode %s)", mode)
 	}
 	for _, name := range []string{"regie.db", "audit.key", "engine.lock"} {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			x.fail("file", "%s can be read by others (mode %s)", path,
-				octal(info.Mode().Perm())).about(path).run("chmod 600 " + Quote(path))
+			x.addFailure("file", "%s can be read by others (mode %s)", path,
+				formatMode(info.Mode().Perm())).setSubject(path).addCommand("chmod 600 " + Quote(path))
 		}
 	}
 }
 
-// reason is the system's word alone, without what was tried.
-func reason(err error) string {
+// systemReason is the system's word alone, without what was tried.
+func systemReason(err error) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()
 	}
 	return err.Error()
 }
 
-func octal(mode fs.FileMode) string { return "0" + strconv.FormatUint(uint64(mode), 8) }
+func formatMode(mode fs.FileMode) string { return "0" + strconv.FormatUint(uint64(mode), 8) }
 
 // Bounds of the free space, in bytes.
 const (
@@ -76,34 +76,34 @@ const (
 	spaceWanted = 1 << 30
 )
 
-// disk looks at the disk of the data directory.
-func (x *exam) disk(context.Context) {
+// checkDisk looks at the disk of the data directory.
+func (x *exam) checkDisk(context.Context) {
 	if x.usable == "" || unix.Access(x.usable, unix.W_OK|unix.X_OK) != nil {
 		return
 	}
 	var stat unix.Statfs_t
 	if err := unix.Statfs(x.usable, &stat); err == nil {
-		x.space(x.usable, uint64(stat.Bavail)*uint64(stat.Bsize)) //nolint:unconvert // other systems have other types
+		x.judgeSpace(x.usable, uint64(stat.Bavail)*uint64(stat.Bsize)) //nolint:unconvert // other systems have other types
 		x.fileSystem(x.usable, kindOf(&stat))
 	}
 }
 
-// space judges the free bytes.
-func (x *exam) space(dir string, free uint64) {
+// judgeSpace judges the free bytes.
+func (x *exam) judgeSpace(dir string, free uint64) {
 	switch {
 	case free < spaceNeeded:
-		x.fail("space", "only %s are free on the disk of %s", size(free), dir).code(regie.CodeDiskFull).
-			fix("free some space there; what takes most: du -xh %s | sort -h | tail", Quote(dir))
+		x.addFailure("space", "only %s are free on the disk of %s", formatSize(free), dir).setCode(regie.CodeDiskFull).
+			addFix("free some space there; what takes most: du -xh %s | sort -h | tail", Quote(dir))
 	case free < spaceWanted:
-		x.warn("space", "%s are free on the disk of %s", size(free), dir).
-			fix("free some space there; what takes most: du -xh %s | sort -h | tail", Quote(dir))
+		x.addWarning("space", "%s are free on the disk of %s", formatSize(free), dir).
+			addFix("free some space there; what takes most: du -xh %s | sort -h | tail", Quote(dir))
 	default:
-		x.fine("space", "%s are free", size(free))
+		x.addFine("space", "%s are free", formatSize(free))
 	}
 }
 
-// size writes bytes for people.
-func size(n uint64) string {
+// formatSize writes bytes for people.
+func formatSize(n uint64) string {
 	for _, unit := range []struct {
 		bytes uint64
 		name  string
@@ -121,11 +121,11 @@ func (x *exam) fileSystem(dir, kind string) {
 	switch kind {
 	case "":
 	case "tmpfs", "overlay":
-		x.warn("filesystem", "%s lies in memory or in a container's own layer (%s): it goes with a restart or with the container",
-			dir, kind).elsewhere()
+		x.addWarning("filesystem", "%s lies in memory or in a container's own layer (%s): it goes with a restart or with the container",
+			dir, kind).adviseDataDir()
 	default:
-		x.fail("filesystem",
+		x.addFailure("filesystem",
 			"%s lies on a network file system (%s): its locks cannot be relied on, two engines could write at once",
-			dir, kind).code(regie.CodeReadOnly).elsewhere()
+			dir, kind).setCode(regie.CodeReadOnly).adviseDataDir()
 	}
 }

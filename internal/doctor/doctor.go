@@ -126,14 +126,14 @@ func Examine(ctx context.Context, s Subject) Report {
 		group string
 		look  func(context.Context)
 	}{
-		{Settings, x.settings},
-		{Model, x.model},
-		{Data, x.data},
-		{Disk, x.disk},
-		{Database, x.database},
-		{Engine, x.engine},
-		{Workspace, x.workspace},
-		{Sandbox, x.sandbox},
+		{Settings, x.checkSettings},
+		{Model, x.checkModel},
+		{Data, x.checkDataDir},
+		{Disk, x.checkDisk},
+		{Database, x.checkDatabase},
+		{Engine, x.checkEngine},
+		{Workspace, x.checkWorkspace},
+		{Sandbox, x.checkSandbox},
 	} {
 		x.group = one.group
 		one.look(ctx)
@@ -152,8 +152,8 @@ type exam struct {
 	engines *EngineState
 }
 
-// state looks for the engine once.
-func (x *exam) state(ctx context.Context) EngineState {
+// engineState looks for the engine once.
+func (x *exam) engineState(ctx context.Context) EngineState {
 	if x.engines == nil {
 		state := EngineState{}
 		if x.Engine != nil && x.present {
@@ -164,62 +164,62 @@ func (x *exam) state(ctx context.Context) EngineState {
 	return *x.engines
 }
 
-func (x *exam) add(id string, status Status, text regie.Sentence) *Finding {
+func (x *exam) addFinding(id string, status Status, text regie.Sentence) *Finding {
 	x.report = append(x.report, Finding{ID: x.group + "." + id, Group: x.group, Status: status, Text: text})
 	return &x.report[len(x.report)-1]
 }
 
-func (x *exam) fine(id, format string, args ...string) *Finding {
-	return x.add(id, Fine, regie.Say(format, args...))
+func (x *exam) addFine(id, format string, args ...string) *Finding {
+	return x.addFinding(id, Fine, regie.Say(format, args...))
 }
 
-func (x *exam) warn(id, format string, args ...string) *Finding {
-	return x.add(id, Warning, regie.Say(format, args...))
+func (x *exam) addWarning(id, format string, args ...string) *Finding {
+	return x.addFinding(id, Warning, regie.Say(format, args...))
 }
 
-func (x *exam) fail(id, format string, args ...string) *Finding {
-	return x.add(id, Failed, regie.Say(format, args...))
+func (x *exam) addFailure(id, format string, args ...string) *Finding {
+	return x.addFinding(id, Failed, regie.Say(format, args...))
 }
 
-// cause is a failure in an error's own words.
-func (x *exam) cause(id string, err error) *Finding {
-	f := x.add(id, Failed, regie.Sentence{})
+// addError is a failure in an error's own words.
+func (x *exam) addError(id string, err error) *Finding {
+	f := x.addFinding(id, Failed, regie.Sentence{})
 	f.Cause, f.Code = err, regie.CodeOf(err)
 	return f
 }
 
-// quotes has the sentence end with another one in place of its last argument, which is the English
-// of that.
-func (f *Finding) quotes(said regie.Sentence) *Finding {
+// quoteSentence has the sentence end with another one in place of its last argument, which is the
+// English of that.
+func (f *Finding) quoteSentence(said regie.Sentence) *Finding {
 	if !said.IsZero() {
 		f.Text.Args, f.Text.About = f.Text.Args[:len(f.Text.Args)-1], []regie.Sentence{said}
 	}
 	return f
 }
 
-// fix adds what to do.
-func (f *Finding) fix(format string, args ...string) *Finding {
+// addFix adds what to do.
+func (f *Finding) addFix(format string, args ...string) *Finding {
 	f.Fixes = append(f.Fixes, Fix{Text: regie.Say(format, args...)})
 	return f
 }
 
-// elsewhere adds that another data directory may be named.
-func (f *Finding) elsewhere() {
-	f.fix("name another directory, on a local disk: export REGIE_DATA_DIR=/path/to/it")
+// adviseDataDir adds that another data directory may be named.
+func (f *Finding) adviseDataDir() {
+	f.addFix("name another directory, on a local disk: export REGIE_DATA_DIR=/path/to/it")
 }
 
-// code says what a program reads of a failure.
-func (f *Finding) code(code regie.Code) *Finding {
+// setCode says what a program reads of a failure.
+func (f *Finding) setCode(code regie.Code) *Finding {
 	f.Code = code
 	return f
 }
 
-// run adds a command to type, which is the same in every language.
-func (f *Finding) run(command string) {
+// addCommand adds a command to type, which is the same in every language.
+func (f *Finding) addCommand(command string) {
 	f.Fixes = append(f.Fixes, Fix{Command: command})
 }
 
-func (f *Finding) about(what string) *Finding {
+func (f *Finding) setSubject(what string) *Finding {
 	f.About = what
 	return f
 }
@@ -233,8 +233,8 @@ func Quote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// nearest returns the directory, or what is there of the way to it.
-func nearest(dir string) string {
+// nearestDir returns the directory, or what is there of the way to it.
+func nearestDir(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
 			return at

@@ -9,54 +9,54 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// engine looks for the engine of the data directory (decision 1).
-func (x *exam) engine(ctx context.Context) {
-	state := x.state(ctx)
+// checkEngine looks for the engine of the data directory (decision 1).
+func (x *exam) checkEngine(ctx context.Context) {
+	state := x.engineState(ctx)
 	pid := cmp.Or(state.PID, "?")
 	switch {
 	case state.Unknown != nil:
-		x.warn("running", "it cannot be told whether an engine runs: %s",
-			reason(state.Unknown)).fix("see that you may read %s", filepath.Join(x.Config.DataDir, "engine.lock"))
+		x.addWarning("running", "it cannot be told whether an engine runs: %s",
+			systemReason(state.Unknown)).addFix("see that you may read %s", filepath.Join(x.Config.DataDir, "engine.lock"))
 	case !state.Running:
-		x.fine("running", "no engine runs; a command that needs one starts it")
+		x.addFine("running", "no engine runs; a command that needs one starts it")
 	case state.Err != nil:
-		x.fail("running", "process %s is the engine and does not answer", pid).about(state.PID).code(regie.CodeLocked).
-			fix("wait for it, wake it if it was stopped (kill -CONT %s), or end it, which loses nothing: kill %s", pid, pid)
+		x.addFailure("running", "process %s is the engine and does not answer", pid).setSubject(state.PID).setCode(regie.CodeLocked).
+			addFix("wait for it, wake it if it was stopped (kill -CONT %s), or end it, which loses nothing: kill %s", pid, pid)
 	default:
-		x.fine("running", "process %s is the engine and answers after %s (%s)", pid, short(state.Took), state.Socket)
+		x.addFine("running", "process %s is the engine and answers after %s (%s)", pid, shortDuration(state.Took), state.Socket)
 	}
 }
 
-// workspace looks what directory an agent would work in from here.
-func (x *exam) workspace(context.Context) {
+// checkWorkspace looks what directory an agent would work in from here.
+func (x *exam) checkWorkspace(context.Context) {
 	if x.Dir == "" {
-		x.fail("root", "the current directory is gone").fix("go into one that is there: cd")
+		x.addFailure("root", "the current directory is gone").addFix("go into one that is there: cd")
 		return
 	}
 	own := x.Config.OwnDir()
 	root, _, err := workspace.Detect(x.Dir, x.Env("HOME"), false)
 	switch {
 	case err != nil:
-		x.cause("root", err).about(x.Dir).fix("go into a project's directory, or make one: mkdir work && cd work")
+		x.addError("root", err).setSubject(x.Dir).addFix("go into a project's directory, or make one: mkdir work && cd work")
 		return
-	case own != "" && below(own, root):
-		x.fail("root", "%s lies in Regie's own data directory: agents do not work there",
-			root).about(own).fix("go into a project's directory, or make one: mkdir work && cd work")
+	case own != "" && isBelow(own, root):
+		x.addFailure("root", "%s lies in Regie's own data directory: agents do not work there",
+			root).setSubject(own).addFix("go into a project's directory, or make one: mkdir work && cd work")
 		return
 	}
-	x.fine("root", "agents work in %s", root).about(root)
+	x.addFine("root", "agents work in %s", root).setSubject(root)
 	if x.Project != nil {
-		x.project(root, x.Project(root))
+		x.checkProject(root, x.Project(root))
 	}
-	if own != "" && below(root, own) {
-		x.warn("data",
+	if own != "" && isBelow(root, own) {
+		x.addWarning("data",
 			"the data directory %s lies in the workspace: agents do not come to it, but what copies, shares or deletes the workspace takes sessions and keys with it", own).
-			about(own).elsewhere()
+			setSubject(own).adviseDataDir()
 	}
 }
 
-// below reports whether a path is a directory or lies in it, whatever links lead there.
-func below(dir, path string) bool {
+// isBelow reports whether a path is a directory or lies in it, whatever links lead there.
+func isBelow(dir, path string) bool {
 	within, err := filepath.Rel(workspace.Resolved(dir), workspace.Resolved(path))
 	return err == nil && filepath.IsLocal(within)
 }

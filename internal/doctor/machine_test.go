@@ -67,7 +67,7 @@ func TestSpace(t *testing.T) {
 		{3 << 29, Fine, "1.5 GiB are free"},
 	} {
 		x := &exam{}
-		x.space("/my data", c.free)
+		x.judgeSpace("/my data", c.free)
 		if f := x.report[0]; f.Status != c.status || !strings.HasPrefix(f.Text.String(), c.text) && !strings.Contains(f.Text.String(), c.text) || c.status == Failed && (f.Code != regie.CodeDiskFull || len(f.Fixes) == 0) {
 			t.Errorf("%+v: %s %s", c, f.Status, f.Text)
 		}

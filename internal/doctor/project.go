@@ -18,24 +18,24 @@ type Project struct {
 	Bad []string
 }
 
-// project looks at what the files of a workspace say to agents, and whether that counts.
-func (x *exam) project(root string, p Project) {
+// checkProject looks at what the files of a workspace say to agents, and whether that counts.
+func (x *exam) checkProject(root string, p Project) {
 	if p.Broken != nil {
-		x.cause("project", p.Broken).about(p.File).fix("correct %s; no run begins here before that", p.File)
+		x.addError("project", p.Broken).setSubject(p.File).addFix("correct %s; no run begins here before that", p.File)
 	}
 	skills, settings := strconv.Itoa(p.Skills), strconv.Itoa(p.Settings)
 	switch {
 	case p.Unread != nil:
-		x.cause("trust", p.Unread).about(root).fix("take out of .regie and .agents/skills what is not for agents")
+		x.addError("trust", p.Unread).setSubject(root).addFix("take out of .regie and .agents/skills what is not for agents")
 	case p.Skills+p.Settings == 0:
 	case p.Trusted:
-		x.fine("trust", "what the workspace says to agents counts, because you trust it: skills %s, settings %s",
-			skills, settings).about(root)
+		x.addFine("trust", "what the workspace says to agents counts, because you trust it: skills %s, settings %s",
+			skills, settings).setSubject(root)
 	default:
-		x.warn("trust", "what the workspace says to agents does not count until you trust it: skills %s, settings %s",
-			skills, settings).about(root).run("regie trust")
+		x.addWarning("trust", "what the workspace says to agents does not count until you trust it: skills %s, settings %s",
+			skills, settings).setSubject(root).addCommand("regie trust")
 	}
 	if len(p.Bad) > 0 {
-		x.warn("skills", "skills that are not used: %s", strings.Join(p.Bad, ", ")).run("regie skills")
+		x.addWarning("skills", "skills that are not used: %s", strings.Join(p.Bad, ", ")).addCommand("regie skills")
 	}
 }

@@ -11,43 +11,43 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// settings looks at the files and variables that settings come from.
-func (x *exam) settings(context.Context) {
+// checkSettings looks at the files and variables that settings come from.
+func (x *exam) checkSettings(context.Context) {
 	file, setup := config.Paths(x.Env, x.ConfigFlag)
 	switch {
 	case x.ConfigError != nil:
-		f := x.cause("valid", x.ConfigError)
-		switch at := x.culprit(file, setup); {
+		f := x.addError("valid", x.ConfigError)
+		switch at := x.faultyFile(file, setup); {
 		case at != "" && at == setup:
 			if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-				f.run("chmod 600 " + Quote(at))
+				f.addCommand("chmod 600 " + Quote(at))
 			}
-			f.about(at).run("regie setup")
+			f.setSubject(at).addCommand("regie setup")
 		case at != "":
-			f.about(at).fix("correct %s; docs/configuration.md lists every key", at)
+			f.setSubject(at).addFix("correct %s; docs/configuration.md lists every key", at)
 		default:
-			f.fix("change or remove what the sentence names: a variable of the environment, or a flag")
+			f.addFix("change or remove what the sentence names: a variable of the environment, or a flag")
 		}
 	case x.Config.Origin["file"] == file && file != "":
-		x.fine("valid", "%s is read and has no unknown key", file).about(file)
+		x.addFine("valid", "%s is read and has no unknown key", file).setSubject(file)
 	default:
-		x.fine("valid", "there is no %s; the defaults hold", file)
+		x.addFine("valid", "there is no %s; the defaults hold", file)
 	}
-	x.guarded(file, setup)
+	x.checkPrivacy(file, setup)
 	for _, name := range x.Config.ProviderNames() {
 		p, _ := x.Config.Named(name)
 		if err := p.Keyless(); err != nil {
-			x.warn("key", "the provider %s has no key that can be used: %s", name, err.Error()).
-				quotes(regie.SentenceOf(err)).about(name).run("regie setup")
+			x.addWarning("key", "the provider %s has no key that can be used: %s", name, err.Error()).
+				quoteSentence(regie.SentenceOf(err)).setSubject(name).addCommand("regie setup")
 		}
 	}
 	for _, name := range x.Config.File.MCPNames() {
-		x.server(name, x.Config.File.MCPServers[name])
+		x.checkMCPServer(name, x.Config.File.MCPServers[name])
 	}
 }
 
-// culprit is the file that an error of the settings is about.
-func (x *exam) culprit(paths ...string) string {
+// faultyFile is the file that an error of the settings is about.
+func (x *exam) faultyFile(paths ...string) string {
 	for _, path := range paths {
 		if path != "" && strings.Contains(x.ConfigError.Error(), path) {
 			return path
@@ -56,9 +56,9 @@ func (x *exam) culprit(paths ...string) string {
 	return ""
 }
 
-// guarded looks at who else may read the file with the keys, and who may write either, or the
+// checkPrivacy looks at who else may read the file with the keys, and who may write either, or the
 // machine's.
-func (x *exam) guarded(file, setup string) {
+func (x *exam) checkPrivacy(file, setup string) {
 	for _, path := range []string{file, setup, config.SystemFile} {
 		info, err := os.Stat(path)
 		if path == "" || err != nil || !info.Mode().IsRegular() {
@@ -67,18 +67,18 @@ func (x *exam) guarded(file, setup string) {
 		mode := info.Mode().Perm()
 		switch {
 		case mode&0o022 != 0 && path != setup:
-			x.fail("secrets", "%s can be written by others, who could have any command run",
-				path).about(path).run("chmod go-w " + Quote(path))
+			x.addFailure("secrets", "%s can be written by others, who could have any command run",
+				path).setSubject(path).addCommand("chmod go-w " + Quote(path))
 		case path == setup && mode&0o077 == 0: // else the error of the settings says so
-			x.fine("secrets", "%s is readable by you alone", path).about(path)
+			x.addFine("secrets", "%s is readable by you alone", path).setSubject(path)
 		}
 	}
 }
 
-// server looks whether an MCP server could be started; it is not started, and not asked.
-func (x *exam) server(name string, s config.MCPServer) {
+// checkMCPServer looks whether an MCP server could be started; it is not started, and not asked.
+func (x *exam) checkMCPServer(name string, s config.MCPServer) {
 	if s.Command == "" {
-		x.fine("mcp", "MCP server %s: %s, asked when a run begins", name, s.URL).about(name)
+		x.addFine("mcp", "MCP server %s: %s, asked when a run begins", name, s.URL).setSubject(name)
 		return
 	}
 	command := s.Command
@@ -86,9 +86,9 @@ func (x *exam) server(name string, s config.MCPServer) {
 		command = filepath.Join(s.Dir, command)
 	}
 	if path, err := exec.LookPath(command); err == nil {
-		x.fine("mcp", "MCP server %s: %s, started when a run begins", name, path).about(name)
+		x.addFine("mcp", "MCP server %s: %s, started when a run begins", name, path).setSubject(name)
 	} else {
-		x.fail("mcp", "MCP server %s: there is no command %s that can be run", name, command).about(name).
-			fix("install %s, or write its full path into mcp_servers.%s.command", command, name)
+		x.addFailure("mcp", "MCP server %s: there is no command %s that can be run", name, command).setSubject(name).
+			addFix("install %s, or write its full path into mcp_servers.%s.command", command, name)
 	}
 }

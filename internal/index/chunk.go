@@ -56,19 +56,19 @@ func newSource(name string, text []byte) *source {
 	return s
 }
 
-// count is how many lines there are.
-func (s *source) count() int { return len(s.lines) - 1 }
+// lineCount is how many lines there are.
+func (s *source) lineCount() int { return len(s.lines) - 1 }
 
-// line is one without its end.
-func (s *source) line(n int) []byte {
+// lineAt is one without its end.
+func (s *source) lineAt(n int) []byte {
 	return bytes.TrimRight(s.text[s.lines[n]:s.lines[n+1]], "\r\n")
 }
 
-// blank reports whether nothing stands in a line.
-func (s *source) blank(n int) bool { return len(bytes.TrimSpace(s.line(n))) == 0 }
+// isBlank reports whether nothing stands in a line.
+func (s *source) isBlank(n int) bool { return len(bytes.TrimSpace(s.lineAt(n))) == 0 }
 
-// size is that of some lines, in bytes.
-func (s *source) size(from, to int) int { return s.lines[to] - s.lines[from] }
+// sizeOf is that of some lines, in bytes.
+func (s *source) sizeOf(from, to int) int { return s.lines[to] - s.lines[from] }
 
 // markers are the ways to read a file, by the end of its name.
 var markers = func() map[string]marker {
@@ -96,16 +96,16 @@ var markers = func() map[string]marker {
 	return out
 }()
 
-// cut cuts a text into chunks (spec 8.3): at the declarations or headings where the kind of file is
-// known, else at paragraphs. Each line of the text that is not blank stands in exactly one chunk,
-// in pieces where one line is longer than a chunk may be.
-func cut(name string, text []byte) []chunk {
+// cutChunks cuts a text into chunks (spec 8.3): at the declarations or headings where the kind of
+// file is known, else at paragraphs. Each line of the text that is not blank stands in exactly one
+// chunk, in pieces where one line is longer than a chunk may be.
+func cutChunks(name string, text []byte) []chunk {
 	src := newSource(name, text)
 	var marks []mark
 	if read := markers[strings.TrimPrefix(path.Ext(strings.ToLower(name)), ".")]; read != nil {
 		marks = read(src)
 	}
-	return pack(src, marks)
+	return packChunks(src, marks)
 }
 
 // part is some lines of a text on their way into a chunk.
@@ -115,14 +115,14 @@ type part struct {
 	whole    bool
 }
 
-// pack makes chunks of what stands between marks: small neighbours come together, what is large is
-// split.
-func pack(src *source, marks []mark) []chunk {
+// packChunks makes chunks of what stands between marks: small neighbours come together, what is
+// large is split.
+func packChunks(src *source, marks []mark) []chunk {
 	var out []chunk
 	var held *part
 	flush := func() {
 		if held != nil {
-			out = append(out, src.split(held)...)
+			out = append(out, src.splitPart(held)...)
 		}
 		held = nil
 	}
@@ -130,7 +130,7 @@ func pack(src *source, marks []mark) []chunk {
 		if p.from == p.to {
 			return
 		}
-		if held != nil && !p.whole && src.size(held.from, p.to) <= fullChunk {
+		if held != nil && !p.whole && src.sizeOf(held.from, p.to) <= fullChunk {
 			held.to, held.symbols = p.to, append(held.symbols, p.symbols...)
 			return
 		}
@@ -139,7 +139,7 @@ func pack(src *source, marks []mark) []chunk {
 	}
 	last := part{}
 	for _, m := range marks {
-		if m.line < last.from || m.line >= src.count() {
+		if m.line < last.from || m.line >= src.lineCount() {
 			continue
 		}
 		if m.line == last.from && len(last.symbols) == 0 {
@@ -150,7 +150,7 @@ func pack(src *source, marks []mark) []chunk {
 		take(last)
 		last = part{from: m.line, symbols: []string{m.symbol}, whole: m.whole}
 	}
-	last.to = src.count()
+	last.to = src.lineCount()
 	take(last)
 	flush()
 	return out
@@ -158,8 +158,8 @@ func pack(src *source, marks []mark) []chunk {
 
 const maxSymbol = 200 // bytes
 
-// symbol names a chunk after what stands in it.
-func (p *part) symbol() string {
+// symbolName names a chunk after what stands in it.
+func (p *part) symbolName() string {
 	var out strings.Builder
 	for i, s := range p.symbols {
 		if s == "" || i > 0 && s == p.symbols[i-1] {
@@ -179,31 +179,31 @@ func (p *part) symbol() string {
 	return out.String()
 }
 
-// split makes chunks of a part, more than one where it is too large: at the blank line in its later
-// half that stands least deep, else at the least deep line there.
-func (s *source) split(p *part) []chunk {
+// splitPart makes chunks of a part, more than one where it is too large: at the blank line in its
+// later half that stands least deep, else at the least deep line there.
+func (s *source) splitPart(p *part) []chunk {
 	var out []chunk
-	from, to := s.trim(p.from, p.to)
+	from, to := s.trimBlank(p.from, p.to)
 	for from < to {
 		end := to
-		if s.size(from, to) > maxChunk {
+		if s.sizeOf(from, to) > maxChunk {
 			end = s.breakAt(from, to)
 		}
-		first, last := s.trim(from, end)
+		first, last := s.trimBlank(from, end)
 		if first < last {
-			out = append(out, s.chunks(first, last, p.symbol())...)
+			out = append(out, s.chunksOf(first, last, p.symbolName())...)
 		}
-		from, to = s.trim(end, to)
+		from, to = s.trimBlank(end, to)
 	}
 	return out
 }
 
-// trim leaves out blank lines at both ends.
-func (s *source) trim(from, to int) (int, int) {
-	for from < to && s.blank(from) {
+// trimBlank leaves out blank lines at both ends.
+func (s *source) trimBlank(from, to int) (int, int) {
+	for from < to && s.isBlank(from) {
 		from++
 	}
-	for from < to && s.blank(to-1) {
+	for from < to && s.isBlank(to-1) {
 		to--
 	}
 	return from, to
@@ -212,19 +212,19 @@ func (s *source) trim(from, to int) (int, int) {
 // breakAt is the line at which lines that are too many are split.
 func (s *source) breakAt(from, to int) int {
 	most := from + 1
-	for most < to && s.size(from, most+1) <= maxChunk {
+	for most < to && s.sizeOf(from, most+1) <= maxChunk {
 		most++
 	}
 	best, cost := most, 1<<30
-	for n := most; n > from && s.size(from, n) >= maxChunk/3; n-- {
-		if n >= to || s.blank(n) {
+	for n := most; n > from && s.sizeOf(from, n) >= maxChunk/3; n-- {
+		if n >= to || s.isBlank(n) {
 			continue
 		}
-		depth := 4 * indentOf(s.line(n))
-		if n > from && s.blank(n-1) {
+		depth := 4 * indentOf(s.lineAt(n))
+		if n > from && s.isBlank(n-1) {
 			depth -= 6
 		}
-		if closes(s.line(n)) {
+		if closesBlock(s.lineAt(n)) {
 			depth += 16 // it belongs to what stands before
 		}
 		if depth < cost {
@@ -234,7 +234,7 @@ func (s *source) breakAt(from, to int) int {
 	return best
 }
 
-func closes(line []byte) bool {
+func closesBlock(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && strings.IndexByte("})]", line[0]) >= 0
 }
@@ -257,8 +257,8 @@ func indentOf(line []byte) int {
 	return n
 }
 
-// chunks makes one chunk of some lines, or several of one line that is too long.
-func (s *source) chunks(from, to int, symbol string) []chunk {
+// chunksOf makes one chunk of some lines, or several of one line that is too long.
+func (s *source) chunksOf(from, to int, symbol string) []chunk {
 	text := bytes.TrimRight(s.text[s.lines[from]:s.lines[to]], "\r\n")
 	var out []chunk
 	for len(text) > maxChunk {

@@ -104,7 +104,7 @@ func covers(t *testing.T, name, text string) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
 	next, inLine := 1, "" // of the last chunk's line, what is left
-	for _, c := range cut(name, []byte(text)) {
+	for _, c := range cutChunks(name, []byte(text)) {
 		if len(c.Text) > maxChunk || len(c.Symbol) > maxSymbol || c.Text == "" || !utf8.ValidString(c.Symbol) || utf8.ValidString(text) && !utf8.ValidString(c.Text) {
 			t.Fatalf("%s: a chunk of %d bytes, symbol %q", name, len(c.Text), c.Symbol)
 		}
@@ -147,7 +147,7 @@ func FuzzCut(f *testing.F) {
 	f.Add("a.rst", "==\nAé\n==\n")
 	f.Add("a.toml", "[[a]]\nb:\n  c\n")
 	f.Fuzz(func(t *testing.T, name, text string) {
-		data, skipped := decode([]byte(text))
+		data, skipped := decodeText([]byte(text))
 		if skipped == "" && !utf8.Valid(data) {
 			t.Fatalf("decoded to what is no UTF-8: %q", data)
 		}

@@ -61,7 +61,7 @@ func openDatabase(ctx context.Context, path string, locked bool, damaged os.File
 		return nil, err
 	}
 	if !isFile(path, damaged) {
-		if d, err := openFile(ctx, path); !replaceable(err) {
+		if d, err := openFile(ctx, path); !isReplaceable(err) {
 			return d, err
 		}
 	}
@@ -74,7 +74,7 @@ func openDatabase(ctx context.Context, path string, locked bool, damaged os.File
 	}
 	if !isFile(path, damaged) { // another process may have been faster
 		d, err := openFile(ctx, path)
-		if !replaceable(err) {
+		if !isReplaceable(err) {
 			return d, err
 		}
 		if errors.Is(err, errVersion) && createFile(ctx, path) == nil { // its vectors stay
@@ -87,7 +87,7 @@ func openDatabase(ctx context.Context, path string, locked bool, damaged os.File
 	return openFile(ctx, path)
 }
 
-func replaceable(err error) bool {
+func isReplaceable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errForeign) || errors.Is(err, errVersion) || isDamage(err)
 }
 
@@ -104,14 +104,14 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	if d.read, err = openPool(path, readers, "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
 		return nil, errors.Join(err, d.write.Close())
 	}
-	if err = d.check(ctx); err != nil {
+	if err = d.checkVersion(ctx); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-// check reads the version of the file.
-func (d *database) check(ctx context.Context) error {
+// checkVersion reads the version of the file.
+func (d *database) checkVersion(ctx context.Context) error {
 	var version, mark int
 	err := d.read.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version),
 		(SELECT application_id FROM pragma_application_id)`).Scan(&version, &mark)
@@ -208,8 +208,8 @@ func isDamage(err error) bool {
 	}
 }
 
-// explain gives an error its code and a sentence (spec 12.5).
-func explain(err error, path string) error {
+// explainError gives an error its code and a sentence (spec 12.5).
+func explainError(err error, path string) error {
 	var coded *regie.Error
 	code := sqliteCode(err) & 0xff
 	switch {

@@ -14,8 +14,8 @@ const (
 	longestShare = 2        // or one line is more than this part of it
 )
 
-// decode makes UTF-8 of a file's content, or says why it is not indexed.
-func decode(data []byte) ([]byte, Skip) {
+// decodeText makes UTF-8 of a file's content, or says why it is not indexed.
+func decodeText(data []byte) ([]byte, Skip) {
 	if bytes.IndexByte(data, 0) >= 0 || workspace.NotText(data) {
 		return nil, SkipBinary
 	}

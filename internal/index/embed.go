@@ -49,7 +49,7 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 	if x.config.Embedder == nil {
 		return 0, nil
 	}
-	err = x.using(ctx, false, func(db *database) error {
+	err = x.useDatabase(ctx, false, func(db *database) error {
 		s, err := readSpace(ctx, db.read, x.config.Embedder.Space())
 		if err == nil {
 			n, err = countMissing(ctx, db.read, s)
@@ -74,13 +74,13 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedde
 	}
 	unlock, err := lockFile(ctx, x.config.Path+".embed")
 	if err != nil {
-		return out, explain(err, x.config.Path)
+		return out, explainError(err, x.config.Path)
 	}
 	defer unlock()
 	out.Model, out.Priced = x.config.Embedder.Model(), x.config.Money.Known
 	e := &embedding{index: x, embedder: x.config.Embedder, out: &out, progress: progress}
-	if err = affordable(e.embedder, &x.config.Money); err == nil {
-		err = e.run(ctx)
+	if err = checkAffordable(e.embedder, &x.config.Money); err == nil {
+		err = e.embedAll(ctx)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -148,11 +148,11 @@ func reasonOf(err error) (regie.Sentence, regie.Code) {
 	}
 }
 
-// run embeds batch after batch until nothing is missing.
-func (e *embedding) run(ctx context.Context) error {
+// embedAll embeds batch after batch until nothing is missing.
+func (e *embedding) embedAll(ctx context.Context) error {
 	for {
 		var b batch
-		if err := e.index.using(ctx, false, func(db *database) (err error) {
+		if err := e.index.useDatabase(ctx, false, func(db *database) (err error) {
 			b, err = e.readBatch(ctx, db)
 			return err
 		}); err != nil {
@@ -162,11 +162,11 @@ func (e *embedding) run(ctx context.Context) error {
 			e.progress(Progress{Embedding: true, Done: e.done, Total: e.done + int64(len(b.texts)) + b.left})
 		}
 		if b.upto == b.space.upto {
-			return e.tidy(ctx, b.space)
+			return e.removeUnused(ctx, b.space)
 		}
-		made, err := e.send(ctx, b.texts)
+		made, err := e.sendBatch(ctx, b.texts)
 		if err == nil {
-			err = e.store(ctx, &b, made)
+			err = e.storeBatch(ctx, &b, made)
 		}
 		if err != nil {
 			return err
@@ -222,13 +222,13 @@ func (e *embedding) readBatch(ctx context.Context, db *database) (b batch, err e
 	return b, err
 }
 
-// store stores what a batch brought: a vector for each text, or that the model cannot embed it. It
-// notes that the batch is done, unless the words were made anew meanwhile: then other chunks have
-// its numbers.
-func (e *embedding) store(ctx context.Context, b *batch, made *sent) error {
-	dimensions := int64(made.dimensions())
+// storeBatch stores what a batch brought: a vector for each text, or that the model cannot embed
+// it. It notes that the batch is done, unless the words were made anew meanwhile: then other chunks
+// have its numbers.
+func (e *embedding) storeBatch(ctx context.Context, b *batch, made *sent) error {
+	dimensions := int64(made.vectorSize())
 	if b.space.dimensions != 0 && dimensions != 0 && dimensions != b.space.dimensions {
-		if err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := e.writeTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "UPDATE spaces SET outdated = 1 WHERE name = ?", e.embedder.Space())
 			return err
 		}); err != nil {
@@ -238,8 +238,8 @@ func (e *embedding) store(ctx context.Context, b *batch, made *sent) error {
 			"the embedding model %s answers with vectors of %d dimensions where the index has %d: it is another model than it was; regie index --rebuild embeds anew",
 			e.embedder.Model(), dimensions, b.space.dimensions)}
 	}
-	cost := e.count(made)
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	cost := e.countBatch(made)
+	return e.writeTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		generation, err := metaValue(ctx, tx, "generation")
 		if err != nil {
 			return err
@@ -257,7 +257,7 @@ func (e *embedding) store(ctx context.Context, b *batch, made *sent) error {
 				return err
 			}
 		}
-		return spend(ctx, tx, cost-made.reserved)
+		return addSpent(ctx, tx, cost-made.reserved)
 	})
 }
 
@@ -289,16 +289,16 @@ func ensureSpace(ctx context.Context, tx *sql.Tx, name string, dimensions, upto 
 	return id, err
 }
 
-// write makes one short transaction under the writers' lock. Its content has been paid for, so the
-// end of ctx does not keep it from being stored.
-func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
+// writeTx makes one short transaction under the writers' lock. Its content has been paid for, so
+// the end of ctx does not keep it from being stored.
+func (e *embedding) writeTx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
 	ctx = context.WithoutCancel(ctx)
 	unlock, err := lockFile(ctx, e.index.config.Path)
 	if err != nil {
-		return explain(err, e.index.config.Path)
+		return explainError(err, e.index.config.Path)
 	}
 	defer unlock()
-	return e.index.using(ctx, true, func(db *database) error {
+	return e.index.useDatabase(ctx, true, func(db *database) error {
 		return inTransaction(ctx, db.write, func(tx *sql.Tx) error { return fn(ctx, tx) })
 	})
 }
@@ -311,15 +311,15 @@ const (
 	maxSpaces  = 3
 )
 
-// tidy notes that an embedder was used, and removes what is no longer of use once all chunks have a
-// vector.
-func (e *embedding) tidy(ctx context.Context, s space) error {
+// removeUnused notes that an embedder was used, and removes what is no longer of use once all
+// chunks have a vector.
+func (e *embedding) removeUnused(ctx context.Context, s space) error {
 	if s.id == 0 || e.done == 0 {
 		return nil
 	}
 	const crowded = `(SELECT count(*) FROM embeddings) > ?3 +
 		2 * (SELECT count(*) FROM spaces) * (SELECT count(DISTINCT hash) FROM chunks)`
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return e.writeTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, strings.Join([]string{
 			"UPDATE spaces SET used = 1 + (SELECT max(used) FROM spaces) WHERE id = ?1",
 			"DELETE FROM spaces WHERE id NOT IN (SELECT id FROM spaces ORDER BY used DESC LIMIT ?2)",

@@ -226,7 +226,7 @@ func TestUnchanged(t *testing.T) {
 		{"its time was set back", workspace.Stamp{Size: 7, Mtime: at, Ctime: at + 1}, at + int64(time.Minute), false},
 	} {
 		k := known{stamp: before, indexedAt: c.indexedAt}
-		if got := k.unchanged(c.now); got != c.want {
+		if got := k.isUnchanged(c.now); got != c.want {
 			t.Errorf("%s: unchanged is %v", c.what, got)
 		}
 	}

@@ -31,7 +31,7 @@ func TestFuse(t *testing.T) {
 		{list(7, 8, 9), list(0, 8), 2, []int64{8, 7}},
 		{list(1, 2), list(1, 2), 2, []int64{1, 2}},
 	} {
-		if got := ids(fuse(c.limit, c.a, c.b)); !slices.Equal(got, c.want) {
+		if got := ids(fuseRankings(c.limit, c.a, c.b)); !slices.Equal(got, c.want) {
 			t.Errorf("%v and %v: %v, want %v", ids(c.a), ids(c.b), got, c.want)
 		}
 	}

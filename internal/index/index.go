@@ -85,9 +85,9 @@ func Open(ctx context.Context, root *workspace.Root, config Config) (*Index, err
 	}
 	db, err := openDatabase(ctx, config.Path, false, nil)
 	if err != nil {
-		return nil, explain(err, config.Path)
+		return nil, explainError(err, config.Path)
 	}
-	return &Index{root: root, config: config, db: db, rest: rest}, nil
+	return &Index{root: root, config: config, db: db, rest: waitFor}, nil
 }
 
 // Close closes the file when the calls under way have ended.
@@ -142,9 +142,9 @@ type Summary struct {
 	Took    time.Duration  `json:"took_ns"`
 }
 
-// using runs fn with the database. A damaged one is made anew and empty, and fn runs again. locked
-// says that the caller holds the lock of the writers.
-func (x *Index) using(ctx context.Context, locked bool, fn func(*database) error) error {
+// useDatabase runs fn with the database. A damaged one is made anew and empty, and fn runs again.
+// locked says that the caller holds the lock of the writers.
+func (x *Index) useDatabase(ctx context.Context, locked bool, fn func(*database) error) error {
 	for again := false; ; again = true {
 		x.mu.Lock()
 		db := x.db
@@ -154,16 +154,16 @@ func (x *Index) using(ctx context.Context, locked bool, fn func(*database) error
 		}
 		err := fn(db)
 		if again || !isDamage(err) {
-			return explain(err, x.config.Path)
+			return explainError(err, x.config.Path)
 		}
-		if err := x.replace(ctx, db, locked); err != nil {
-			return explain(err, x.config.Path)
+		if err := x.replaceDatabase(ctx, db, locked); err != nil {
+			return explainError(err, x.config.Path)
 		}
 	}
 }
 
-// replace opens the database anew in place of a damaged one.
-func (x *Index) replace(ctx context.Context, damaged *database, locked bool) error {
+// replaceDatabase opens the database anew in place of a damaged one.
+func (x *Index) replaceDatabase(ctx context.Context, damaged *database, locked bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.db != damaged { // somebody else has seen to it

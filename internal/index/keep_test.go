@@ -33,7 +33,7 @@ func TestKeeps(t *testing.T) {
 			e := &embedding{index: x, embedder: x.config.Embedder}
 			three := &sent{vectors: [][]float32{{1, 0, 0}}}
 			b := &batch{space: space{dimensions: 8}, texts: []pending{{hash: []byte("h"), text: "t"}}}
-			if err := e.store(t.Context(), b, three); !isEmbedders(err) {
+			if err := e.storeBatch(t.Context(), b, three); !isEmbedders(err) {
 				t.Fatalf("%v", err)
 			}
 		}, 3},
@@ -95,7 +95,7 @@ func TestRebuiltMeanwhile(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	var without int
-	if err := other.using(t.Context(), false, func(db *database) error {
+	if err := other.useDatabase(t.Context(), false, func(db *database) error {
 		return db.read.QueryRowContext(t.Context(), "SELECT count(*) FROM chunks WHERE hash NOT IN (SELECT hash FROM embeddings)").Scan(&without)
 	}); err != nil || without != 0 {
 		t.Errorf("%d chunks have no vector, %v", without, err)

@@ -52,10 +52,10 @@ func indentMarks(src *source) []mark { return codeMarks(src, false) }
 func codeMarks(src *source, braces bool) []mark {
 	var out []mark
 	outer := ""
-	for n := range src.count() {
-		line := src.line(n)
+	for n := range src.lineCount() {
+		line := src.lineAt(n)
 		depth := indentOf(line)
-		if depth > tabWidth || src.blank(n) {
+		if depth > tabWidth || src.isBlank(n) {
 			continue
 		}
 		name := declaredName(line[:min(len(line), maxLine)], depth, braces)
@@ -67,7 +67,7 @@ func codeMarks(src *source, braces bool) []mark {
 		case outer != "":
 			name = outer + "." + name
 		}
-		out = append(out, mark{line: over(src, n), symbol: clipText(name, maxSymbol)})
+		out = append(out, mark{line: commentStart(src, n), symbol: clipText(name, maxSymbol)})
 	}
 	return out
 }
@@ -99,10 +99,11 @@ func declaredName(line []byte, depth int, braces bool) string {
 	return string(m[1])
 }
 
-// over is the line at which the comments and attributes begin that stand right over a declaration.
-func over(src *source, n int) int {
+// commentStart is the line at which the comments and attributes begin that stand right over a
+// declaration.
+func commentStart(src *source, n int) int {
 	for least := max(0, n-maxComment); n > least; {
-		line := bytes.TrimSpace(src.line(n - 1))
+		line := bytes.TrimSpace(src.lineAt(n - 1))
 		if len(line) == 0 || !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) &&
 			line[0] != '*' && line[0] != '#' && line[0] != '@' &&
 			!bytes.HasPrefix(line, []byte("--")) && !bytes.HasSuffix(line, []byte("*/")) &&

@@ -30,7 +30,7 @@ func goMarks(src *source) []mark {
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			add(d.Pos(), d.Doc, receiver(d)+d.Name.Name)
+			add(d.Pos(), d.Doc, receiverName(d)+d.Name.Name)
 		case *ast.GenDecl:
 			add(d.Pos(), d.Doc, strings.Join(declaredNames(d), ", "))
 		}
@@ -38,8 +38,8 @@ func goMarks(src *source) []mark {
 	return out
 }
 
-// receiver returns the name of a method's type with a dot; a function has none.
-func receiver(d *ast.FuncDecl) (name string) {
+// receiverName returns the name of a method's type with a dot; a function has none.
+func receiverName(d *ast.FuncDecl) (name string) {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
 	}

@@ -14,7 +14,7 @@ type headings struct {
 	marks  []mark
 }
 
-func (h *headings) add(line, level int, title string) {
+func (h *headings) addHeading(line, level int, title string) {
 	for len(h.levels) > 0 && h.levels[len(h.levels)-1] >= level {
 		h.levels, h.titles = h.levels[:len(h.levels)-1], h.titles[:len(h.titles)-1]
 	}
@@ -26,8 +26,8 @@ func (h *headings) add(line, level int, title string) {
 func markdownMarks(src *source) []mark {
 	var h headings
 	fence := ""
-	for n := range src.count() {
-		line := src.line(n)
+	for n := range src.lineCount() {
+		line := src.lineAt(n)
 		indent := indentOf(line)
 		line = bytes.TrimSpace(line)
 		if fence != "" {
@@ -44,14 +44,14 @@ func markdownMarks(src *source) []mark {
 			level := len(line) - len(bytes.TrimLeft(line, "#"))
 			title := line[level:]
 			if level <= 6 && (len(title) == 0 || title[0] == ' ' || title[0] == '\t') {
-				h.add(n, level, string(bytes.TrimSpace(bytes.TrimRight(bytes.TrimSpace(title), "#"))))
+				h.addHeading(n, level, string(bytes.TrimSpace(bytes.TrimRight(bytes.TrimSpace(title), "#"))))
 			}
-		case n > 0 && underline(line, "=-") && plainText(src, n-1):
+		case n > 0 && isUnderline(line, "=-") && plainText(src, n-1):
 			level := 1
 			if line[0] == '-' {
 				level = 2
 			}
-			h.add(n-1, level, string(bytes.TrimSpace(src.line(n-1))))
+			h.addHeading(n-1, level, string(bytes.TrimSpace(src.lineAt(n-1))))
 		}
 	}
 	return h.marks
@@ -59,11 +59,11 @@ func markdownMarks(src *source) []mark {
 
 // plainText reports whether a line can be a title that the next line underlines.
 func plainText(src *source, n int) bool {
-	line := bytes.TrimSpace(src.line(n))
-	return len(line) > 0 && strings.IndexByte("#>|-*+=`~", line[0]) < 0 && (n == 0 || src.blank(n-1))
+	line := bytes.TrimSpace(src.lineAt(n))
+	return len(line) > 0 && strings.IndexByte("#>|-*+=`~", line[0]) < 0 && (n == 0 || src.isBlank(n-1))
 }
 
-// underline reports whether a line is nothing but one of some characters, twice or more.
-func underline(line []byte, of string) bool {
+// isUnderline reports whether a line is nothing but one of some characters, twice or more.
+func isUnderline(line []byte, of string) bool {
 	return len(line) > 1 && strings.IndexByte(of, line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
 }

@@ -36,9 +36,9 @@ type candidate struct {
 	path string
 }
 
-// rank puts candidates, which come best first by BM25, into the order of an answer. terms are those
-// of the question.
-func rank(found []candidate, terms []string) []ranked {
+// rankCandidates puts candidates, which come best first by BM25, into the order of an answer. terms
+// are those of the question.
+func rankCandidates(found []candidate, terms []string) []ranked {
 	total, taken := map[string]float64{}, map[string]int{}
 	for _, c := range found {
 		if n := taken[c.path]; n < supporters {
@@ -48,7 +48,7 @@ func rank(found []candidate, terms []string) []ranked {
 	}
 	for i := range found {
 		c := &found[i]
-		c.score = (c.score + support*(total[c.path]-c.score)) * share(c.path, terms)
+		c.score = (c.score + support*(total[c.path]-c.score)) * fileWeight(c.path, terms)
 	}
 	best := func(a, b candidate) int { return cmp.Compare(b.score, a.score) }
 	slices.SortStableFunc(found, best)
@@ -72,8 +72,8 @@ var dataEnds = map[string]bool{
 	".snap": true, ".golden": true, ".map": true,
 }
 
-// share is what a file counts by what it is.
-func share(name string, terms []string) float64 {
+// fileWeight is what a file counts by what it is.
+func fileWeight(name string, terms []string) float64 {
 	base, end := strings.ToLower(path.Base(name)), strings.ToLower(path.Ext(name))
 	switch {
 	case dataEnds[end] && !slices.Contains(terms, strings.TrimPrefix(end, ".")):

@@ -55,17 +55,17 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	answer := Answer{Mode: Lexical, Reason: x.config.NoEmbedder}
 	var vector []float32
 	if x.config.Embedder != nil {
-		if vector, answer.Reason = x.question(ctx, q.Text); ctx.Err() != nil {
+		if vector, answer.Reason = x.embedQuestion(ctx, q.Text); ctx.Err() != nil {
 			return Answer{}, context.Cause(ctx)
 		}
 	}
-	err := x.using(ctx, false, func(db *database) error {
+	err := x.useDatabase(ctx, false, func(db *database) error {
 		tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all is of one moment
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // it was only read
-		return x.answer(ctx, tx, q, vector, &answer)
+		return x.findHits(ctx, tx, q, vector, &answer)
 	})
 	if err != nil {
 		return Answer{}, err
@@ -73,12 +73,12 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	return answer, nil
 }
 
-// answer finds the hits by words and, where the question has a vector, by that too.
-func (x *Index) answer(ctx context.Context, tx *sql.Tx, q Query, vector []float32, answer *Answer) error {
+// findHits finds the hits by words and, where the question has a vector, by that too.
+func (x *Index) findHits(ctx context.Context, tx *sql.Tx, q Query, vector []float32, answer *Answer) error {
 	lists, limit := [][]ranked{}, q.Limit
 	if vector != nil {
 		limit = max(fused, 2*q.Limit)
-		nearest, why, err := x.nearest(ctx, tx, q, vector, limit)
+		nearest, why, err := x.nearestChunks(ctx, tx, q, vector, limit)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (x *Index) answer(ctx context.Context, tx *sql.Tx, q Query, vector []float3
 			answer.Reason, limit = why, q.Limit
 		}
 	}
-	found, err := matching(ctx, tx, q, limit)
+	found, err := matchWords(ctx, tx, q, limit)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (x *Index) answer(ctx context.Context, tx *sql.Tx, q Query, vector []float3
 				strconv.FormatInt(missing, 10))
 		}
 		// A chunk without a vector counts in the list of vectors as it does in that of words.
-		found = fuse(q.Limit, append(lists, found, alone)...)
+		found = fuseRankings(q.Limit, append(lists, found, alone)...)
 	}
 	answer.Hits, err = readHits(ctx, tx, found)
 	return err
@@ -116,8 +116,8 @@ const matchQuery = `SELECT t.id, -t.score, f.path FROM (
 	ORDER BY score, rowid LIMIT ?3) t
 	JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score, t.id`
 
-// matching returns the chunks that hold words of a question, the best first.
-func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
+// matchWords returns the chunks that hold words of a question, the best first.
+func matchWords(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
 	terms := termsOfQuestion(q.Text)
 	if len(terms) == 0 {
 		return nil, nil
@@ -136,7 +136,7 @@ func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, er
 		}
 		found = append(found, c)
 	}
-	out := rank(found, terms)
+	out := rankCandidates(found, terms)
 	return out[:min(limit, len(out))], rows.Err()
 }
 
@@ -147,7 +147,7 @@ const underPath = "(?1 = '' OR f.path = ?1 OR f.path > ?1 || '/' AND f.path < ?1
 // termsOfQuestion returns the terms by which a question is looked up.
 func termsOfQuestion(text string) []string {
 	s := newSplitter()
-	s.split(text, true) // the answer may be in either language
+	s.splitTerms(text, true) // the answer may be in either language
 	var terms, all []string
 	for _, term := range s.order {
 		if all = append(all, term); !stopWords[term] {
@@ -165,7 +165,7 @@ func termsOfQuestion(text string) []string {
 func Mentions(query string) func(text string) bool {
 	asked, s := termsOfQuestion(query), newSplitter()
 	return func(text string) bool {
-		s.split(text, true)
+		s.splitTerms(text, true)
 		return slices.ContainsFunc(s.order, func(term string) bool { return slices.Contains(asked, term) })
 	}
 }
@@ -207,10 +207,10 @@ func idList(list []ranked) string {
 	return string(out)
 }
 
-// fuse orders the chunks of several lists by the sum of 1/(fusion+place), which needs no measure
-// that the lists share. Of two with the same sum the one with the smaller id is first. An id of 0
-// is no chunk.
-func fuse(limit int, lists ...[]ranked) []ranked {
+// fuseRankings orders the chunks of several lists by the sum of 1/(fusion+place), which needs no
+// measure that the lists share. Of two with the same sum the one with the smaller id is first. An
+// id of 0 is no chunk.
+func fuseRankings(limit int, lists ...[]ranked) []ranked {
 	scores := map[int64]float64{}
 	for _, list := range lists {
 		for i, r := range list {

@@ -29,7 +29,7 @@ type sent struct {
 	tried     bool  // the embedder works, so what fails is the text
 }
 
-func (s *sent) dimensions() int {
+func (s *sent) vectorSize() int {
 	for _, v := range s.vectors {
 		if v != nil {
 			return len(v)
@@ -38,8 +38,8 @@ func (s *sent) dimensions() int {
 	return 0
 }
 
-// affordable returns an error where a budget forbids what has no price.
-func affordable(e provider.Embedder, money *Money) error {
+// checkAffordable returns an error where a budget forbids what has no price.
+func checkAffordable(e provider.Embedder, money *Money) error {
 	if money.Capped && !money.Known {
 		return &refusal{regie.CodePriceUnknown, regie.Say(
 			"nobody knows what the embedding model %s costs, and a budget is set: say its price in providers.%s.prices of regie.yaml", e.Model(), e.Name())}
@@ -55,9 +55,9 @@ func isEmbedders(err error) bool {
 	return errors.As(err, &failed) || errors.As(err, &refused)
 }
 
-// send embeds a batch. One of which some texts make the model fail is sent in halves, down to those
-// texts: they have no vector, and the others do.
-func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
+// sendBatch embeds a batch. One of which some texts make the model fail is sent in halves, down to
+// those texts: they have no vector, and the others do.
+func (e *embedding) sendBatch(ctx context.Context, texts []pending) (*sent, error) {
 	out := &sent{vectors: make([][]float32, len(texts))}
 	plain := make([]string, len(texts))
 	for i := range texts {
@@ -66,8 +66,8 @@ func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
 	if len(texts) == 0 { // all have a vector already
 		return out, nil
 	}
-	if err := e.parts(ctx, plain, 0, attempts, out); err != nil {
-		return nil, errors.Join(err, e.settle(ctx, out))
+	if err := e.sendParts(ctx, plain, 0, attempts, out); err != nil {
+		return nil, errors.Join(err, e.bookFailed(ctx, out))
 	}
 	return out, nil
 }
@@ -75,9 +75,9 @@ func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
 // harmless is a text that every model can embed: where this one fails too, it is not for the texts.
 const harmless = "The quick brown fox jumps over the lazy dog."
 
-// parts embeds texts that begin at a place.
-func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, out *sent) error {
-	made, err := e.ask(ctx, texts, tries, out)
+// sendParts embeds texts that begin at a place.
+func (e *embedding) sendParts(ctx context.Context, texts []string, at, tries int, out *sent) error {
+	made, err := e.askEmbedder(ctx, texts, tries, out)
 	switch {
 	case err == nil:
 		copy(out.vectors[at:], made.Vectors)
@@ -89,7 +89,7 @@ func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, ou
 		return err
 	case len(texts) == 1:
 		if !out.tried {
-			if _, err := e.ask(ctx, []string{harmless}, 1, out); err != nil {
+			if _, err := e.askEmbedder(ctx, []string{harmless}, 1, out); err != nil {
 				return err
 			}
 			out.tried = true
@@ -97,10 +97,10 @@ func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, ou
 		return nil
 	}
 	half := len(texts) / 2
-	if err := e.parts(ctx, texts[:half], at, 1, out); err != nil {
+	if err := e.sendParts(ctx, texts[:half], at, 1, out); err != nil {
 		return err
 	}
-	return e.parts(ctx, texts[half:], at+half, 1, out)
+	return e.sendParts(ctx, texts[half:], at+half, 1, out)
 }
 
 // forTheText reports whether an error may be for one of the texts: some make a model answer with
@@ -119,17 +119,17 @@ func forTheText(err error) bool {
 	}
 }
 
-// ask asks the embedder, so often. What may have been paid for in vain is counted as lost, and
-// reserved once more before the next request.
-func (e *embedding) ask(ctx context.Context, texts []string, tries int, out *sent) (*provider.Embedding, error) {
+// askEmbedder asks the embedder, so often. What may have been paid for in vain is counted as lost,
+// and reserved once more before the next request.
+func (e *embedding) askEmbedder(ctx context.Context, texts []string, tries int, out *sent) (*provider.Embedding, error) {
 	wait := firstRest
 	for try := 1; ; try++ {
-		if err := e.again(ctx, out, tokens(texts)); err != nil {
+		if err := e.reserveNext(ctx, out, countTokens(texts)); err != nil {
 			return nil, err
 		}
 		made, err := e.embedder.Embed(ctx, provider.ForDocument, texts)
 		if err != nil {
-			out.lost += charged(err, texts)
+			out.lost += chargedTokens(err, texts)
 		} else if texts[0] == harmless { // it is nobody's text, and not counted with them
 			out.lost += made.Usage.Input
 		}
@@ -145,33 +145,33 @@ func (e *embedding) ask(ctx context.Context, texts []string, tries int, out *sen
 	}
 }
 
-// tokens is what texts have at most: no text has more tokens than bytes (decision 29).
-func tokens(texts []string) (n int64) {
+// countTokens is what texts have at most: no text has more tokens than bytes (decision 29).
+func countTokens(texts []string) (n int64) {
 	for _, text := range texts {
 		n += int64(len(text)) + besides
 	}
 	return n
 }
 
-// charged is how many tokens a request that failed costs at most. One that was not sent costs
+// chargedTokens is how many tokens a request that failed costs at most. One that was not sent costs
 // nothing, nor does one that was refused; of one whose answer was lost or could not be used nobody
 // knows.
-func charged(err error, texts []string) int64 {
+func chargedTokens(err error, texts []string) int64 {
 	var failed *provider.Error
 	switch {
 	case !errors.As(err, &failed):
-		return tokens(texts)
+		return countTokens(texts)
 	case failed.Usage.Input > 0:
 		return failed.Usage.Input
 	case failed.Offline || failed.Status >= http.StatusBadRequest:
 		return 0
 	default:
-		return tokens(texts)
+		return countTokens(texts)
 	}
 }
 
-// rest waits.
-func rest(ctx context.Context, d time.Duration) error {
+// waitFor waits.
+func waitFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -182,8 +182,8 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// count adds a batch to what was done, and returns what it cost.
-func (e *embedding) count(made *sent) int64 {
+// countBatch adds a batch to what was done, and returns what it cost.
+func (e *embedding) countBatch(made *sent) int64 {
 	for _, v := range made.vectors {
 		if v != nil {
 			e.out.Made++
@@ -192,11 +192,11 @@ func (e *embedding) count(made *sent) int64 {
 		}
 	}
 	e.out.Cut += made.cut
-	return e.cost(made)
+	return e.costOf(made)
 }
 
-// cost counts what a batch took, what was lost of it too, and returns what that costs.
-func (e *embedding) cost(made *sent) int64 {
+// costOf counts what a batch took, what was lost of it too, and returns what that costs.
+func (e *embedding) costOf(made *sent) int64 {
 	used := made.usage
 	used.Input += made.lost
 	e.out.Tokens += used.Input
@@ -213,9 +213,9 @@ func (e *embedding) cost(made *sent) int64 {
 // besides is what a model is told beside each text, in tokens and more than enough.
 const besides = 64
 
-// again takes from the day's budget what the next request costs at most, unless what is reserved
-// holds it beside what was used and lost.
-func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
+// reserveNext takes from the day's budget what the next request costs at most, unless what is
+// reserved holds it beside what was used and lost.
+func (e *embedding) reserveNext(ctx context.Context, out *sent, next int64) error {
 	money := &e.index.config.Money
 	if money.PerDay == 0 || money.Price.Free() {
 		return nil
@@ -232,10 +232,10 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	if more <= 0 {
 		return nil
 	}
-	err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := e.writeTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var spent int64
 		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?",
-			today()).Scan(&spent); err != nil {
+			todayKey()).Scan(&spent); err != nil {
 			return err
 		}
 		if spent+more > money.PerDay {
@@ -246,7 +246,7 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 					regie.Dollars(spent), regie.Dollars(money.PerDay)),
 			}
 		}
-		return spend(ctx, tx, more)
+		return addSpent(ctx, tx, more)
 	})
 	if err == nil {
 		out.reserved = most
@@ -254,26 +254,26 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	return err
 }
 
-// settle books what a batch that failed may have cost, and returns the rest of what was reserved
-// for it.
-func (e *embedding) settle(ctx context.Context, out *sent) error {
-	cost := e.cost(out)
+// bookFailed books what a batch that failed may have cost, and returns the rest of what was
+// reserved for it.
+func (e *embedding) bookFailed(ctx context.Context, out *sent) error {
+	cost := e.costOf(out)
 	if cost == out.reserved {
 		return nil
 	}
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return spend(ctx, tx, cost-out.reserved)
+	return e.writeTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return addSpent(ctx, tx, cost-out.reserved)
 	})
 }
 
-// spend adds to what embedding took today, or takes away what was reserved too much.
-func spend(ctx context.Context, tx *sql.Tx, amount int64) error {
+// addSpent adds to what embedding took today, or takes away what was reserved too much.
+func addSpent(ctx context.Context, tx *sql.Tx, amount int64) error {
 	if amount == 0 {
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO embedding_costs (day, microusd) VALUES (?1, max(0, ?2))
-		ON CONFLICT (day) DO UPDATE SET microusd = max(0, embedding_costs.microusd + ?2)`, today(), amount)
+		ON CONFLICT (day) DO UPDATE SET microusd = max(0, embedding_costs.microusd + ?2)`, todayKey(), amount)
 	return err
 }
 
-func today() string { return time.Now().UTC().Format(time.DateOnly) }
+func todayKey() string { return time.Now().UTC().Format(time.DateOnly) }

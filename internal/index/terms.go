@@ -44,10 +44,10 @@ func newSplitter() *splitter {
 	return &splitter{known: map[string]*word{}, times: map[string]int{}}
 }
 
-// spell returns the terms of a text for FTS5, with a space after each. A term that stands n times
-// is repeated log2(n)+1 times: BM25 would not weigh it more for long either.
-func (s *splitter) spell(text string) string {
-	s.split(text, false)
+// spellTerms returns the terms of a text for FTS5, with a space after each. A term that stands n
+// times is repeated log2(n)+1 times: BM25 would not weigh it more for long either.
+func (s *splitter) spellTerms(text string) string {
+	s.splitTerms(text, false)
 	var out strings.Builder
 	for _, term := range s.order {
 		for range bits.Len(uint(s.times[term])) {
@@ -58,9 +58,9 @@ func (s *splitter) spell(text string) string {
 	return out.String()
 }
 
-// split leaves the different terms of a text in order. French stems are among them where the text
-// looks French, or where both is true.
-func (s *splitter) split(text string, both bool) {
+// splitTerms leaves the different terms of a text in order. French stems are among them where the
+// text looks French, or where both is true.
+func (s *splitter) splitTerms(text string, both bool) {
 	s.order = s.order[:0]
 	clear(s.times)
 	var words []*word
@@ -75,17 +75,17 @@ func (s *splitter) split(text string, both bool) {
 			french++
 		}
 		words = append(words, w)
-		s.count(w.terms)
+		s.countTerms(w.terms)
 	}
 	if !both && french < frenchWords {
 		return
 	}
 	for _, w := range words {
-		s.count(w.french)
+		s.countTerms(w.french)
 	}
 }
 
-func (s *splitter) count(terms []string) {
+func (s *splitter) countTerms(terms []string) {
 	for _, term := range terms {
 		n := s.times[term]
 		if n == 0 && len(s.order) == maxTerms {
@@ -145,7 +145,7 @@ func wordRune(text string, at int) (size int, in bool) {
 // stem, and the whole of it.
 func termsOf(word string) []string {
 	if isNumber(word) {
-		return []string{fold(strings.ToLower(strings.ReplaceAll(word, "_", "")))}
+		return []string{foldAccents(strings.ToLower(strings.ReplaceAll(word, "_", "")))}
 	}
 	parts := splitName(norm.NFC.String(word))
 	out := make([]string, 0, len(parts)+1)
@@ -153,14 +153,14 @@ func termsOf(word string) []string {
 		if len(part) == 1 && len(parts) > 1 { // it says nothing without the rest
 			continue
 		}
-		plain := fold(strings.ToLower(part))
-		if stemmed(plain) {
+		plain := foldAccents(strings.ToLower(part))
+		if hasStem(plain) {
 			plain = english.Stem(plain, true)
 		}
 		out = appendNew(out, plain)
 	}
-	if len(parts) > 1 && strings.IndexFunc(word, unspaced) < 0 {
-		out = appendNew(out, fold(strings.ToLower(strings.Join(parts, ""))))
+	if len(parts) > 1 && strings.IndexFunc(word, isUnspaced) < 0 {
+		out = appendNew(out, foldAccents(strings.ToLower(strings.Join(parts, ""))))
 	}
 	return out
 }
@@ -174,8 +174,8 @@ func frenchStems(word string) []string {
 	}
 	for _, part := range splitName(norm.NFC.String(word)) {
 		part = strings.ToLower(part)
-		if plain := fold(part); stemmed(plain) {
-			out = appendNew(appendNew(out, fold(french.Stem(part, true))), french.Stem(plain, true))
+		if plain := foldAccents(part); hasStem(plain) {
+			out = appendNew(appendNew(out, foldAccents(french.Stem(part, true))), french.Stem(plain, true))
 		}
 	}
 	return out
@@ -191,8 +191,8 @@ func appendNew(to []string, term string) []string {
 // isNumber reports whether a word is a number, or data.
 func isNumber(word string) bool { return word[0] >= '0' && word[0] <= '9' }
 
-// stemmed reports whether a word, small and without accents, has a stem.
-func stemmed(plain string) bool {
+// hasStem reports whether a word, small and without accents, has a stem.
+func hasStem(plain string) bool {
 	if len(plain) < 3 || len(plain) > maxStem {
 		return false
 	}
@@ -223,11 +223,11 @@ func splitName(name string) []string {
 			flush(i)
 			start = i + 1
 			continue
-		case unspaced(r):
+		case isUnspaced(r):
 			flush(i)
-			if i+1 < len(runes) && unspaced(runes[i+1]) {
+			if i+1 < len(runes) && isUnspaced(runes[i+1]) {
 				out = append(out, string(runes[i:i+2]))
-			} else if i == 0 || !unspaced(runes[i-1]) {
+			} else if i == 0 || !isUnspaced(runes[i-1]) {
 				out = append(out, string(r))
 			}
 			start = i + 1
@@ -252,17 +252,17 @@ func splitName(name string) []string {
 
 func isDigit(r rune) bool { return r >= '0' && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r) }
 
-// unspaced reports whether a character belongs to a writing that puts no spaces between words.
-func unspaced(r rune) bool {
+// isUnspaced reports whether a character belongs to a writing that puts no spaces between words.
+func isUnspaced(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
 		unicode.Khmer, unicode.Myanmar)
 }
 
-// fold takes the accents off Latin letters.
-func fold(word string) string {
+// foldAccents takes the accents off Latin letters.
+func foldAccents(word string) string {
 	for i := range len(word) {
 		if word[i] >= utf8.RuneSelf {
-			return foldAccents(word)
+			return foldLetters(word)
 		}
 	}
 	return word
@@ -270,7 +270,7 @@ func fold(word string) string {
 
 var ligatures = strings.NewReplacer("œ", "oe", "æ", "ae", "ß", "ss", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
 
-func foldAccents(word string) string {
+func foldLetters(word string) string {
 	return ligatures.Replace(strings.Map(func(r rune) rune {
 		if r >= 0x0300 && r < 0x0370 { // what NFKD takes off a letter
 			return -1

@@ -12,7 +12,7 @@ import (
 
 // spelled are the terms of a text, each as often as it counts.
 func spelled(text string) []string {
-	return append([]string{}, strings.Fields(newSplitter().spell(text))...)
+	return append([]string{}, strings.Fields(newSplitter().spellTerms(text))...)
 }
 
 func TestTerms(t *testing.T) {

@@ -33,9 +33,10 @@ type known struct {
 	seen      bool // by the walk
 }
 
-// unchanged reports whether a file is still what was read of it, as far as its stamp can tell. One
-// that was written just before it was read is read again by the next update (git calls this racy).
-func (k *known) unchanged(now workspace.Stamp) bool {
+// isUnchanged reports whether a file is still what was read of it, as far as its stamp can tell.
+// One that was written just before it was read is read again by the next update (git calls this
+// racy).
+func (k *known) isUnchanged(now workspace.Stamp) bool {
 	return k.stamp.Size == now.Size && k.stamp.Mtime == now.Mtime &&
 		k.stamp.Ctime == now.Ctime && now.Settled(k.indexedAt)
 }
@@ -71,12 +72,12 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summar
 	started := time.Now()
 	unlock, err := lockFile(ctx, x.config.Path)
 	if err != nil {
-		return out, explain(err, x.config.Path)
+		return out, explainError(err, x.config.Path)
 	}
 	defer unlock()
-	err = x.using(ctx, true, func(db *database) error {
+	err = x.useDatabase(ctx, true, func(db *database) error {
 		u := &update{index: x, db: db, progress: progress, summary: Summary{Skipped: map[Skip]int64{}}}
-		err := u.run(ctx)
+		err := u.runUpdate(ctx)
 		out = u.summary
 		return err
 	})
@@ -89,9 +90,9 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summar
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
 	unlock, err := lockFile(ctx, x.config.Path)
 	if err != nil {
-		return Summary{}, explain(err, x.config.Path)
+		return Summary{}, explainError(err, x.config.Path)
 	}
-	err = x.using(ctx, true, func(db *database) error {
+	err = x.useDatabase(ctx, true, func(db *database) error {
 		return inTransaction(ctx, db.write, func(tx *sql.Tx) error { return resetWords(ctx, tx) })
 	})
 	unlock()
@@ -114,34 +115,34 @@ type update struct {
 	shown    time.Time
 }
 
-func (u *update) run(ctx context.Context) (err error) {
+func (u *update) runUpdate(ctx context.Context) (err error) {
 	if u.known, err = readFiles(ctx, u.db); err != nil {
 		return err
 	}
 	u.watch = u.index.newWatch()
 	defer func() { u.index.setWatch(u.watch, err == nil) }()
-	if err := u.walk(ctx); err != nil {
+	if err := u.findChanged(ctx); err != nil {
 		return err
 	}
 	w, err := newWriter(u.db)
 	if err != nil {
 		return err
 	}
-	err = u.write(ctx, w)
-	if err = errors.Join(err, w.end(err)); err != nil {
+	err = u.writeFiles(ctx, w)
+	if err = errors.Join(err, w.endTx(err)); err != nil {
 		return err
 	}
-	u.show(Progress{Done: u.summary.Read, Total: int64(len(u.files)), Bytes: u.summary.Bytes}, true)
-	return u.count(ctx)
+	u.showProgress(Progress{Done: u.summary.Read, Total: int64(len(u.files)), Bytes: u.summary.Bytes}, true)
+	return u.countIndexed(ctx)
 }
 
-// walk finds the files that have to be read.
-func (u *update) walk(ctx context.Context) error {
-	u.show(Progress{Walking: true}, false)
-	u.watch.add(".git/info") // for git's exclude file
+// findChanged finds the files that have to be read.
+func (u *update) findChanged(ctx context.Context) error {
+	u.showProgress(Progress{Walking: true}, false)
+	u.watch.addDir(".git/info") // for git's exclude file
 	walked, err := u.index.root.Walk(ctx, ".", func(e *workspace.WalkEntry) bool {
 		if e.Dir {
-			u.watch.add(e.Path) // before it is listed, so that no file comes unseen
+			u.watch.addDir(e.Path) // before it is listed, so that no file comes unseen
 			return true
 		}
 		if _, err := workspace.Clean(e.Path); err != nil || !utf8.ValidString(e.Path) {
@@ -150,12 +151,12 @@ func (u *update) walk(ctx context.Context) error {
 		}
 		k := u.known[e.Path]
 		if k != nil {
-			if k.seen = true; k.unchanged(e.Stamp) {
+			if k.seen = true; k.isUnchanged(e.Stamp) {
 				return true
 			}
 		}
 		u.files = append(u.files, &file{path: e.Path, stamp: e.Stamp, at: time.Now().UnixNano(), known: k})
-		u.show(Progress{Total: int64(len(u.files)), Walking: true}, false)
+		u.showProgress(Progress{Total: int64(len(u.files)), Walking: true}, false)
 		return true
 	})
 	maps.Copy(u.summary.Skipped, map[Skip]int64{
@@ -168,10 +169,10 @@ func (u *update) walk(ctx context.Context) error {
 	return err
 }
 
-// write stores what the workers make of the files, and takes out those that have gone.
-func (u *update) write(ctx context.Context, w *writer) error {
+// writeFiles stores what the workers make of the files, and takes out those that have gone.
+func (u *update) writeFiles(ctx context.Context, w *writer) error {
 	inner, cancel := context.WithCancel(ctx)
-	files := u.read(inner)
+	files := u.readFiles(inner)
 	defer func() {
 		cancel()
 		for range files { // until the workers have ended
@@ -187,12 +188,12 @@ func (u *update) write(ctx context.Context, w *writer) error {
 				continue
 			}
 			u.summary.Removed++
-			if err := w.remove(f.known.id, f.path); err != nil {
+			if err := w.removeFile(f.known.id, f.path); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := w.put(f); err != nil {
+		if err := w.storeFile(f); err != nil {
 			return err
 		}
 		if !f.same {
@@ -200,7 +201,7 @@ func (u *update) write(ctx context.Context, w *writer) error {
 		}
 		u.summary.Read++
 		u.summary.Bytes += f.size
-		u.show(Progress{Done: u.summary.Read, Total: int64(len(u.files)), Bytes: u.summary.Bytes}, false)
+		u.showProgress(Progress{Done: u.summary.Read, Total: int64(len(u.files)), Bytes: u.summary.Bytes}, false)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -210,15 +211,15 @@ func (u *update) write(ctx context.Context, w *writer) error {
 			continue
 		}
 		u.summary.Removed++
-		if err := w.remove(k.id, path); err != nil {
+		if err := w.removeFile(k.id, path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read has workers read the files. They end when all are read or the context has ended.
-func (u *update) read(ctx context.Context) <-chan *file {
+// readFiles has workers read the files. They end when all are read or the context has ended.
+func (u *update) readFiles(ctx context.Context) <-chan *file {
 	out := make(chan *file, readAhead)
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -232,7 +233,7 @@ func (u *update) read(ctx context.Context) <-chan *file {
 				}
 				f := u.files[i]
 				u.files[i] = nil // its text goes when it is written
-				f.read(u.index, terms)
+				f.readFile(u.index, terms)
 				select {
 				case out <- f:
 				case <-ctx.Done():
@@ -248,8 +249,8 @@ func (u *update) read(ctx context.Context) <-chan *file {
 	return out
 }
 
-// read reads the file and cuts it. A panic ends the update, not the program.
-func (f *file) read(x *Index, terms *splitter) {
+// readFile reads the file and cuts it. A panic ends the update, not the program.
+func (f *file) readFile(x *Index, terms *splitter) {
 	defer func() {
 		if r := recover(); r != nil {
 			f.broken = regie.Errorf(regie.CodeInternal, "the index's update broke down: %s", fmt.Sprint(r))
@@ -272,28 +273,28 @@ func (f *file) read(x *Index, terms *splitter) {
 		f.same = true
 		return
 	}
-	text, skipped := decode(data)
+	text, skipped := decodeText(data)
 	if f.skipped = skipped; skipped != "" {
 		return
 	}
-	path := terms.spell(f.path)
-	for _, c := range cut(f.path, withoutKeys(text)) {
+	path := terms.spellTerms(f.path)
+	for _, c := range cutChunks(f.path, withoutKeys(text)) {
 		f.chunks = append(f.chunks, chunkRow{
 			chunk: c, hash: sha256.Sum256([]byte(c.Text)),
-			path: path, symbols: terms.spell(c.Symbol), body: terms.spell(c.Text),
+			path: path, symbols: terms.spellTerms(c.Symbol), body: terms.spellTerms(c.Text),
 		})
 	}
 }
 
-func (u *update) show(p Progress, last bool) {
+func (u *update) showProgress(p Progress, last bool) {
 	if now := time.Now(); u.progress != nil && (last || now.Sub(u.shown) >= progressEvery) {
 		u.shown = now
 		u.progress(p)
 	}
 }
 
-// count counts what is in the index.
-func (u *update) count(ctx context.Context) error {
+// countIndexed counts what is in the index.
+func (u *update) countIndexed(ctx context.Context) error {
 	rows, err := u.db.read.QueryContext(ctx, "SELECT skipped, count(*) FROM files GROUP BY skipped")
 	if err != nil {
 		return err

@@ -26,12 +26,12 @@ type questions struct {
 	breaker provider.Breaker
 }
 
-// question returns the vector of a question, or why there is none.
-func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sentence) {
+// embedQuestion returns the vector of a question, or why there is none.
+func (x *Index) embedQuestion(ctx context.Context, text string) ([]float32, regie.Sentence) {
 	if strings.TrimSpace(text) == "" {
 		return nil, regie.Sentence{}
 	}
-	if err := affordable(x.config.Embedder, &x.config.Money); err != nil {
+	if err := checkAffordable(x.config.Embedder, &x.config.Money); err != nil {
 		why, _ := reasonOf(err)
 		return nil, why
 	}
@@ -69,9 +69,9 @@ type vectorCache struct {
 	set   *vector.Set
 }
 
-// load reads what is new, and returns the set; nil where nothing is embedded. The caller holds mu
-// while it uses the set.
-func (v *vectorCache) load(ctx context.Context, tx *sql.Tx, name string) error {
+// loadVectors reads what is new, and returns the set; nil where nothing is embedded. The caller
+// holds mu while it uses the set.
+func (v *vectorCache) loadVectors(ctx context.Context, tx *sql.Tx, name string) error {
 	token, err := metaValue(ctx, tx, "vectors")
 	if err != nil {
 		return err
@@ -100,12 +100,12 @@ func (v *vectorCache) load(ctx context.Context, tx *sql.Tx, name string) error {
 	return rows.Err()
 }
 
-// nearest returns the chunks whose texts lie nearest to a question, the nearest first; why says
-// what keeps them from being found.
-func (x *Index) nearest(ctx context.Context, tx *sql.Tx, q Query, asked []float32, limit int,
+// nearestChunks returns the chunks whose texts lie nearest to a question, the nearest first; why
+// says what keeps them from being found.
+func (x *Index) nearestChunks(ctx context.Context, tx *sql.Tx, q Query, asked []float32, limit int,
 ) (found []ranked, why regie.Sentence, err error) {
 	v := &x.vectors
-	if err := v.load(ctx, tx, x.config.Embedder.Space()); err != nil {
+	if err := v.loadVectors(ctx, tx, x.config.Embedder.Space()); err != nil {
 		return nil, why, err
 	}
 	keep, err := vectorsUnder(ctx, tx, q.Under, x.config.Embedder.Space())

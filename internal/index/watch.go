@@ -68,7 +68,7 @@ func (x *Index) Refresh(ctx context.Context, progress func(Progress)) (s Summary
 	x.mu.Lock()
 	w := x.watch
 	x.mu.Unlock()
-	if w.quiet() && rest(ctx, settleTime) == nil && w.quiet() {
+	if w.isQuiet() && waitFor(ctx, settleTime) == nil && w.isQuiet() {
 		return s, true, nil
 	}
 	s, err = x.Update(ctx, progress)
@@ -87,12 +87,12 @@ func (x *Index) newWatch() *watch {
 		return nil
 	}
 	w := &watch{root: x.root.Dir(), began: time.Now(), watcher: watcher, ended: make(chan struct{})}
-	go w.follow()
+	go w.followEvents()
 	return w
 }
 
-// follow takes the events, and errors, after which an update finds what was lost.
-func (w *watch) follow() {
+// followEvents takes the events, and errors, after which an update finds what was lost.
+func (w *watch) followEvents() {
 	defer close(w.ended)
 	for {
 		select {
@@ -109,9 +109,9 @@ func (w *watch) follow() {
 	}
 }
 
-// add watches a directory that the update comes to.
-func (w *watch) add(dir string) {
-	if !w.quiet() {
+// addDir watches a directory that the update comes to.
+func (w *watch) addDir(dir string) {
+	if !w.isQuiet() {
 		return
 	}
 	err := w.watcher.Add(filepath.Join(w.root, filepath.FromSlash(dir)))
@@ -120,8 +120,8 @@ func (w *watch) add(dir string) {
 	}
 }
 
-// quiet reports whether the watch has seen nothing since the update began, and can be believed.
-func (w *watch) quiet() bool {
+// isQuiet reports whether the watch has seen nothing since the update began, and can be believed.
+func (w *watch) isQuiet() bool {
 	return w != nil && !w.changed.Load() && time.Since(w.began) < watchTrust
 }
 

@@ -51,11 +51,11 @@ type writer struct {
 
 func newWriter(db *database) (*writer, error) {
 	w := &writer{db: db, terms: newSplitter()}
-	err := w.begin()
+	err := w.beginTx()
 	return w, err
 }
 
-func (w *writer) begin() (err error) {
+func (w *writer) beginTx() (err error) {
 	tx, err := w.db.write.BeginTx(context.Background(), nil)
 	if err != nil {
 		return err
@@ -85,8 +85,8 @@ func (w *writer) begin() (err error) {
 	return nil
 }
 
-// end commits what there is, unless a statement failed.
-func (w *writer) end(failed error) error {
+// endTx commits what there is, unless a statement failed.
+func (w *writer) endTx(failed error) error {
 	if sqliteCode(failed) != 0 {
 		_ = w.tx.Rollback() // failed says what went wrong
 		return nil
@@ -94,22 +94,22 @@ func (w *writer) end(failed error) error {
 	return w.tx.Commit()
 }
 
-// put stores what was read of a file.
-func (w *writer) put(f *file) error {
+// storeFile stores what was read of a file.
+func (w *writer) storeFile(f *file) error {
 	switch {
 	case f.same:
-		return w.run(w.touchFile, f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.known.id)
+		return w.runStatement(w.touchFile, f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.known.id)
 	case f.known != nil:
 		if err := w.dropParts(f.known.id, f.path); err != nil {
 			return err
 		}
-		if err := w.run(w.putFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
+		if err := w.runStatement(w.putFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
 			f.known.id); err != nil {
 			return err
 		}
 		return w.putChunks(f.known.id, f)
 	default:
-		id, err := insert(w.newFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
+		id, err := insertRow(w.newFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
 			f.path)
 		if err != nil {
 			return err
@@ -121,11 +121,11 @@ func (w *writer) put(f *file) error {
 func (w *writer) putChunks(id int64, f *file) error {
 	for i := range f.chunks {
 		c := &f.chunks[i]
-		row, err := insert(w.putChunk, id, c.First, c.Last, c.Symbol, c.Text, c.hash[:])
+		row, err := insertRow(w.putChunk, id, c.First, c.Last, c.Symbol, c.Text, c.hash[:])
 		if err != nil {
 			return err
 		}
-		if err := w.run(w.putTerms, row, c.path, c.symbols, c.body); err != nil {
+		if err := w.runStatement(w.putTerms, row, c.path, c.symbols, c.body); err != nil {
 			return err
 		}
 	}
@@ -135,15 +135,15 @@ func (w *writer) putChunks(id int64, f *file) error {
 	if err := w.tx.Commit(); err != nil {
 		return err
 	}
-	return w.begin()
+	return w.beginTx()
 }
 
-// remove takes a file out.
-func (w *writer) remove(id int64, path string) error {
+// removeFile takes a file out.
+func (w *writer) removeFile(id int64, path string) error {
 	if err := w.dropParts(id, path); err != nil {
 		return err
 	}
-	return w.run(w.dropFile, id)
+	return w.runStatement(w.dropFile, id)
 }
 
 // dropParts takes the chunks of a file out. FTS5 needs the very terms to take them out, so that the
@@ -154,29 +154,29 @@ func (w *writer) dropParts(id int64, path string) error {
 		return err
 	}
 	defer rows.Close()
-	pathTerms := w.terms.spell(path)
+	pathTerms := w.terms.spellTerms(path)
 	for rows.Next() {
 		var chunk int64
 		var symbol, text string
 		if err := rows.Scan(&chunk, &symbol, &text); err != nil {
 			return err
 		}
-		if err := w.run(w.dropTerms, chunk, pathTerms, w.terms.spell(symbol), w.terms.spell(text)); err != nil {
+		if err := w.runStatement(w.dropTerms, chunk, pathTerms, w.terms.spellTerms(symbol), w.terms.spellTerms(text)); err != nil {
 			return err
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return w.run(w.dropChunks, id)
+	return w.runStatement(w.dropChunks, id)
 }
 
-func (w *writer) run(stmt *sql.Stmt, args ...any) error {
+func (w *writer) runStatement(stmt *sql.Stmt, args ...any) error {
 	_, err := stmt.ExecContext(context.Background(), args...)
 	return err
 }
 
-func insert(stmt *sql.Stmt, args ...any) (id int64, err error) {
+func insertRow(stmt *sql.Stmt, args ...any) (id int64, err error) {
 	result, err := stmt.ExecContext(context.Background(), args...)
 	if err != nil {
 		return 0, err

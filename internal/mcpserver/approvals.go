@@ -39,8 +39,8 @@ type asked struct {
 	Reasons  []string `json:"reasons,omitempty" jsonschema:"why it is asked about"`
 }
 
-// asks are what a session asks people now.
-func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
+// listAsks are what a session asks people now.
+func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) {
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
 		a := ask{Kind: "approval", ID: inbox.Approvals[i].ID.String()}
 		for j := range inbox.Approvals[i].Reviews {
 			if review := &inbox.Approvals[i].Reviews[j]; review.Decision == nil {
-				a.Calls = append(a.Calls, shown(english, review))
+				a.Calls = append(a.Calls, showCall(english, review))
 			}
 		}
 		out = append(out, a)
@@ -73,12 +73,12 @@ func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
 // english is the language of what models read, in which all else is that they read here.
 var english = text.New("en")
 
-// shown is a call as who decides on it has to see it: nothing in it acts or hides.
-func shown(t *text.Printer, review *regie.Review) asked {
+// showCall is a call as who decides on it has to see it: nothing in it acts or hides.
+func showCall(t *text.Printer, review *regie.Review) asked {
 	out := asked{
 		CallID: review.CallID.String(), Tool: plain.Line(review.Tool),
 		Sentence: plain.Visible(t.Sentence(review.Preview.Sentence)),
-		Diff:     clip(plain.Visible(review.Preview.Diff), maxDiff),
+		Diff:     truncateText(plain.Visible(review.Preview.Diff), maxDiff),
 	}
 	for _, warning := range review.Preview.Warnings {
 		out.Warnings = append(out.Warnings, plain.Visible(t.Sentence(warning)))
@@ -89,7 +89,7 @@ func shown(t *text.Printer, review *regie.Review) asked {
 	return out
 }
 
-func (a *asked) words(t *text.Printer) string {
+func (a *asked) describeAsked(t *text.Printer) string {
 	out := []string{t.T("%s (call %s): %s", a.Tool, a.CallID, a.Sentence)}
 	for _, why := range a.Reasons {
 		out = append(out, "  "+t.T("why: %s", why))
@@ -134,13 +134,14 @@ func (s *server) addApprovals(to *mcp.Server) {
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "answer_approval", Annotations: acts,
 		Description: "Decide calls that an agent has proposed: allow each once, or deny it with a reason. Each is decided once.",
-	}, tool(s, s.decide))
+	}, newTool(s, s.decideApproval))
 	mcp.AddTool(to, &mcp.Tool{Name: "answer_question", Annotations: acts, Description: "Answer what an agent asks."},
-		tool(s, s.reply))
+		newTool(s, s.answerQuestion))
 }
 
-// waits finds what waits for a person in a session of this server, by the id that the client names.
-func (s *server) waits(ctx context.Context, text string) (id, session regie.ID, err error) {
+// findWait finds what waits for a person in a session of this server, by the id that the client
+// names.
+func (s *server) findWait(ctx context.Context, text string) (id, session regie.ID, err error) {
 	if id, err = regie.ParseID(text); err != nil {
 		return id, session, err
 	}
@@ -155,16 +156,16 @@ func (s *server) waits(ctx context.Context, text string) (id, session regie.ID, 
 	default:
 		return id, session, regie.Errorf(regie.CodeNotFound, "nothing waits for a person under %s here", id)
 	}
-	_, err = s.find(ctx, session.String(), regie.ScopeApprove) // of this workspace
+	_, err = s.findSession(ctx, session.String(), regie.ScopeApprove) // of this workspace
 	return id, session, err
 }
 
-func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in decision) (status, error) {
-	id, session, err := s.waits(ctx, in.ApprovalID)
+func (s *server) decideApproval(ctx context.Context, request *mcp.CallToolRequest, in decision) (status, error) {
+	id, session, err := s.findWait(ctx, in.ApprovalID)
 	if err != nil {
 		return status{}, err
 	}
-	out := dispatch.DecideRequest{ApprovalID: id, Request: regie.NewID().String(), By: by(request)}
+	out := dispatch.DecideRequest{ApprovalID: id, Request: regie.NewID().String(), By: decidedBy(request)}
 	for _, v := range in.Decisions {
 		call, err := regie.ParseID(v.CallID)
 		if err != nil {
@@ -173,42 +174,42 @@ func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in de
 		answer := regie.Answer(v.Decision)
 		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
 			return status{}, regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny",
-				plain.Line(clip(v.Decision, 40)))
+				plain.Line(truncateText(v.Decision, 40)))
 		}
 		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})
 	}
 	if _, err := s.Control.Decide(ctx, out); err != nil {
 		return status{}, err
 	}
-	return s.tell(ctx, session)
+	return s.describeSession(ctx, session)
 }
 
-func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in reply) (status, error) {
-	id, session, err := s.waits(ctx, in.QuestionID)
+func (s *server) answerQuestion(ctx context.Context, request *mcp.CallToolRequest, in reply) (status, error) {
+	id, session, err := s.findWait(ctx, in.QuestionID)
 	if err == nil {
 		_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{
-			QuestionID: id, Request: regie.NewID().String(), By: by(request),
+			QuestionID: id, Request: regie.NewID().String(), By: decidedBy(request),
 			Reply: regie.QuestionReply{Choices: in.Choices, Text: in.Text, Yes: in.Yes},
 		})
 	}
 	if err != nil {
 		return status{}, err
 	}
-	return s.tell(ctx, session)
+	return s.describeSession(ctx, session)
 }
 
-// by names who decided: the audit says that it came through an MCP client, and which one that says
-// it is.
-func by(request *mcp.CallToolRequest) string {
+// decidedBy names who decided: the audit says that it came through an MCP client, and which one
+// that says it is.
+func decidedBy(request *mcp.CallToolRequest) string {
 	name := "client"
 	if info := request.ClientInfo(); info != nil && info.Name != "" {
-		name = plain.Line(clip(info.Name, 60))
+		name = plain.Line(truncateText(info.Name, 60))
 	}
 	return "mcp:" + name
 }
 
-// elicits reports whether what people decide is put to the person at the client's end.
-func (s *server) elicits(request *mcp.CallToolRequest) bool {
+// canElicit reports whether what people decide is put to the person at the client's end.
+func (s *server) canElicit(request *mcp.CallToolRequest) bool {
 	if !s.Elicit || request == nil || request.ProtocolVersion() >= withoutRequests {
 		return false
 	}
@@ -245,8 +246,8 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 	review *regie.Review,
 ) (bool, error) {
 	t := s.Text
-	call := shown(t, review)
-	message := t.T("The agent %s asks for your approval.", plain.Line(approval.Agent)) + "\n" + call.words(t)
+	call := showCall(t, review)
+	message := t.T("The agent %s asks for your approval.", plain.Line(approval.Agent)) + "\n" + call.describeAsked(t)
 	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{
 		Message: message,
 		RequestedSchema: map[string]any{
@@ -275,7 +276,7 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 	}
 	_, err = s.Control.Decide(ctx, dispatch.DecideRequest{
 		ApprovalID: approval.ID, Request: regie.NewID().String(),
-		Decisions: []regie.Decision{d}, By: by(request),
+		Decisions: []regie.Decision{d}, By: decidedBy(request),
 	})
 	return err == nil, overtaken(err)
 }

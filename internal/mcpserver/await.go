@@ -31,7 +31,7 @@ func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, sessio
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(min(seconds, maxWait))*time.Second, errOver)
 	defer cancel()
-	elicits := s.elicits(request)
+	elicits := s.canElicit(request)
 	progress := &progress{request: request, text: s.Text}
 	for {
 		goes, err := s.stands(ctx, session, progress)

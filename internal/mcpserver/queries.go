@@ -37,10 +37,10 @@ func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 			Name: strings.Replace(name, ".", "__", 1), Description: d.Description,
 			InputSchema: schema, Annotations: reads(),
 		}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			content, err := s.query(ctx, name, request.Params.Arguments)
+			content, err := s.callQuery(ctx, name, request.Params.Arguments)
 			out := &mcp.CallToolResult{IsError: err != nil}
 			if err != nil {
-				content = s.failed(err).Error()
+				content = s.callerError(err).Error()
 			}
 			out.Content = []mcp.Content{&mcp.TextContent{Text: plain.Strip(content)}}
 			return out, nil
@@ -72,8 +72,8 @@ func (s *server) nameable(schema map[string]any) {
 
 const aboutWorkspace = "the workspace, by its id, name or directory as list_workspaces has them; may be left out where there is only one"
 
-// query calls a query of the workspace that the arguments name.
-func (s *server) query(ctx context.Context, name string, arguments json.RawMessage) (string, error) {
+// callQuery calls a query of the workspace that the arguments name.
+func (s *server) callQuery(ctx context.Context, name string, arguments json.RawMessage) (string, error) {
 	named := ""
 	if s.Request.Root == "" && len(arguments) > 0 {
 		members := map[string]json.RawMessage{}
@@ -88,7 +88,7 @@ func (s *server) query(ctx context.Context, name string, arguments json.RawMessa
 			arguments, _ = json.Marshal(members) // of what was just read
 		}
 	}
-	place, err := s.workspace(ctx, named)
+	place, err := s.callWorkspace(ctx, named)
 	if err != nil {
 		return "", err
 	}

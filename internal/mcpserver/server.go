@@ -92,12 +92,12 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	return http.NewCrossOriginProtection().Handler(checkMessages(known(streamable))), nil
+	return http.NewCrossOriginProtection().Handler(checkMessages(withCaller(streamable))), nil
 }
 
-// known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it
-// is its own request's, however the session began.
-func known(next http.Handler) http.Handler {
+// withCaller has the SDK know who calls: a session over HTTP is its caller's alone, and each call
+// in it is its own request's, however the session began.
+func withCaller(next http.Handler) http.Handler {
 	verify := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		caller := access.From(ctx)
 		if caller == nil { // whoever mounted it lets in everybody, or the Control knows better
@@ -200,10 +200,10 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 	return out, nil
 }
 
-// workspace is the one that a call is about: the server's own, or the known one that the caller
+// callWorkspace is the one that a call is about: the server's own, or the known one that the caller
 // named by its id, its name or its directory. It returns CodeNotFound for any other, and
 // CodeBadRequest where it has to be named and was not.
-func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, error) {
+func (s *server) callWorkspace(ctx context.Context, named string) (regie.Workspace, error) {
 	if s.Request.Root != "" {
 		return s.place, nil
 	}
@@ -222,14 +222,14 @@ func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, 
 	}
 	if len(found) == 0 && named != "" {
 		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound,
-			"there is no workspace %q here: list_workspaces has those that are known", plain.Line(clip(named, 200)))
+			"there is no workspace %q here: list_workspaces has those that are known", plain.Line(truncateText(named, 200)))
 	}
 	return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
 		"say which workspace is meant, by its id: list_workspaces has them")
 }
 
-// clip shortens a text to a number of bytes, and says so.
-func clip(text string, most int) string {
+// truncateText shortens a text to a number of bytes, and says so.
+func truncateText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -240,8 +240,8 @@ func clip(text string, most int) string {
 	return text[:cut] + "…"
 }
 
-// failed is an error as a caller reads it: its sentence, and its stable code.
-func (s *server) failed(err error) error {
+// callerError is an error as a caller reads it: its sentence, and its stable code.
+func (s *server) callerError(err error) error {
 	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
 }
 
@@ -265,14 +265,14 @@ func checkMessages(next http.Handler) http.Handler {
 	})
 }
 
-// tool is a tool whose errors are told with their codes.
-func tool[In, Out any](s *server,
+// newTool is a tool whose errors are told with their codes.
+func newTool[In, Out any](s *server,
 	run func(ctx context.Context, request *mcp.CallToolRequest, in In) (Out, error),
 ) mcp.ToolHandlerFor[In, Out] {
 	return func(ctx context.Context, request *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		out, err := run(ctx, request, in)
 		if err != nil {
-			return nil, out, s.failed(err)
+			return nil, out, s.callerError(err)
 		}
 		return nil, out, nil
 	}

@@ -107,71 +107,72 @@ func (s *server) addSessions(to *mcp.Server) {
 		Name: "start_session", Annotations: acts,
 		Description: "Give an agent a job in a new session. Its actions are approved by a person as everywhere else: until then the session waits (WAITING_VALIDATION). " +
 			"Answers with the session, and with the answer where that comes within wait.",
-	}, tool(s, s.start))
+	}, newTool(s, s.startRun))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "send_message", Annotations: acts,
 		Description: "Say something more in a session: a new run begins, or what is said waits for the end of the one that runs.",
-	}, tool(s, s.send))
+	}, newTool(s, s.sendMessage))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "session_status", Annotations: reads(),
 		Description: "How a session stands: its state, the last answer, what it waits for, what it has cost.",
-	}, tool(s, s.status))
+	}, newTool(s, s.sessionStatus))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "list_sessions", Annotations: reads(),
 		Description: "The sessions of a workspace, the one where something happened last first.",
-	}, tool(s, s.list))
+	}, newTool(s, s.listSessions))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "stop_session", Annotations: &mcp.ToolAnnotations{
 			IdempotentHint:  true,
 			DestructiveHint: &yes, OpenWorldHint: &no,
 		},
 		Description: "End whatever runs in a session, and close it. What was done stays done.",
-	}, tool(s, s.stop))
+	}, newTool(s, s.stopSession))
 	if s.Request.Root == "" {
 		mcp.AddTool(to, &mcp.Tool{
 			Name: "list_workspaces", Annotations: reads(),
 			Description: "The workspaces that are known here.",
-		}, tool(s, s.places))
+		}, newTool(s, s.listWorkspaces))
 	}
 }
 
-// policy is what a run may do that this surface started: nothing but what the settings and people's
-// standing rules allow (spec 4.4). It asks questions where the client can answer.
-func (s *server) policy() approval.Policy {
+// surfacePolicy is what a run may do that this surface started: nothing but what the settings and
+// people's standing rules allow (spec 4.4). It asks questions where the client can answer.
+func (s *server) surfacePolicy() approval.Policy {
 	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals}
 }
 
-func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in start) (status, error) {
+func (s *server) startRun(ctx context.Context, request *mcp.CallToolRequest, in start) (status, error) {
 	if s.Request.Root != "" && in.Workspace != "" {
 		return status{}, regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out",
 			paramWorkspace)
 	}
-	at, err := s.workspace(ctx, in.Workspace)
+	at, err := s.callWorkspace(ctx, in.Workspace)
 	if err != nil {
 		return status{}, err
 	}
 	run := s.Request
 	run.Root, run.FoundBy, run.Agent = at.Root, at.FoundBy, cmp.Or(in.Agent, run.Agent)
 	run.ClientID, run.SessionID, run.Text, run.Policy = regie.NewID().String(),
-		regie.NewID(), in.Prompt, s.policy()
-	return s.submit(ctx, request, run, in.Wait)
+		regie.NewID(), in.Prompt, s.surfacePolicy()
+	return s.submitMessage(ctx, request, run, in.Wait)
 }
 
-func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in message) (status, error) {
-	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
+func (s *server) sendMessage(ctx context.Context, request *mcp.CallToolRequest, in message) (status, error) {
+	found, err := s.findSession(ctx, in.SessionID, regie.ScopeChat)
 	if err != nil {
 		return status{}, err
 	}
-	return s.submit(ctx, request, dispatch.RunRequest{
+	return s.submitMessage(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
-		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(),
+		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.surfacePolicy(),
 		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer,
 		AnswersNothing: !s.AllowApprovals, // whoever steers withdraws a question
 	}, in.Wait)
 }
 
-// submit stores a message and waits for what comes of it. Whoever asked may go: the run goes on.
-func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest,
+// submitMessage stores a message and waits for what comes of it. Whoever asked may go: the run goes
+// on.
+func (s *server) submitMessage(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest,
 	seconds int,
 ) (status, error) {
 	accepted, err := s.Control.Submit(ctx, run)
@@ -181,27 +182,27 @@ func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run d
 	if err != nil {
 		return status{}, err
 	}
-	out, err := s.tell(ctx, accepted.SessionID)
+	out, err := s.describeSession(ctx, accepted.SessionID)
 	out.Pending = accepted.Pending && out.RoundID == accepted.RoundID.String() && !out.Ended
 	return out, err
 }
 
-// opens reports whether a session is there for who asks: one that their token did not begin is,
+// isVisible reports whether a session is there for who asks: one that their token did not begin is,
 // where the token has the scope for what they want of it.
-func opens(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
+func isVisible(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
 	caller := access.From(ctx)
 	return caller == nil || caller.Has(scope) || caller.Began(session)
 }
 
-// find is a session that this server serves, to who may do with it what a scope opens; CodeNotFound
-// is also what one of another workspace is (spec 2.1).
-func (s *server) find(ctx context.Context, text string, scope regie.TokenScope) (store.SessionSummary, error) {
+// findSession is a session that this server serves, to who may do with it what a scope opens;
+// CodeNotFound is also what one of another workspace is (spec 2.1).
+func (s *server) findSession(ctx context.Context, text string, scope regie.TokenScope) (store.SessionSummary, error) {
 	id, err := regie.ParseID(text)
 	if err != nil {
 		return store.SessionSummary{}, err
 	}
 	found, err := s.Control.Sessions(ctx, store.SessionFilter{ID: id, Root: s.Request.Root, Limit: 1})
-	if err == nil && (len(found) == 0 || found[0].ID != id || !opens(ctx, &found[0].Session, scope)) {
+	if err == nil && (len(found) == 0 || found[0].ID != id || !isVisible(ctx, &found[0].Session, scope)) {
 		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
 	}
 	if err != nil {
@@ -210,25 +211,25 @@ func (s *server) find(ctx context.Context, text string, scope regie.TokenScope) 
 	return found[0], nil
 }
 
-func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in waiting) (status, error) {
-	found, err := s.find(ctx, in.SessionID, regie.ScopeRead)
+func (s *server) sessionStatus(ctx context.Context, request *mcp.CallToolRequest, in waiting) (status, error) {
+	found, err := s.findSession(ctx, in.SessionID, regie.ScopeRead)
 	if err == nil {
 		err = s.await(ctx, request, found.ID, in.Wait)
 	}
 	if err != nil {
 		return status{}, err
 	}
-	return s.tell(ctx, found.ID)
+	return s.describeSession(ctx, found.ID)
 }
 
-// list tells the newest sessions of a workspace that are there for who asks. Of a token that may
-// not read, most are others': its own are looked for among the newest 1,000.
-func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (lines, error) {
+// listSessions tells the newest sessions of a workspace that are there for who asks. Of a token
+// that may not read, most are others': its own are looked for among the newest 1,000.
+func (s *server) listSessions(ctx context.Context, _ *mcp.CallToolRequest, in listing) (lines, error) {
 	out, filter := lines{Sessions: []line{}}, store.SessionFilter{Limit: cmp.Or(in.Limit, 20)}
 	if in.Limit < 0 || in.Limit > maxSessions {
 		return out, regie.Errorf(regie.CodeBadRequest, "limit is a number from 1 to %d", maxSessions)
 	}
-	at, err := s.workspace(ctx, in.Workspace)
+	at, err := s.callWorkspace(ctx, in.Workspace)
 	if err != nil {
 		return out, err
 	}
@@ -239,7 +240,7 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (
 	found, err := s.Control.Sessions(ctx, filter)
 	for i := range found {
 		f := &found[i]
-		if len(out.Sessions) < cmp.Or(in.Limit, 20) && opens(ctx, &f.Session, regie.ScopeRead) {
+		if len(out.Sessions) < cmp.Or(in.Limit, 20) && isVisible(ctx, &f.Session, regie.ScopeRead) {
 			out.Sessions = append(out.Sessions, line{
 				SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace),
 				Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
@@ -249,7 +250,7 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (
 	return out, err
 }
 
-func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (places, error) {
+func (s *server) listWorkspaces(ctx context.Context, _ *mcp.CallToolRequest, _ none) (places, error) {
 	out := places{Workspaces: []place{}}
 	all, err := s.Control.Workspaces(ctx)
 	for _, w := range all {
@@ -258,19 +259,19 @@ func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (pl
 	return out, err
 }
 
-func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (status, error) {
-	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
+func (s *server) stopSession(ctx context.Context, _ *mcp.CallToolRequest, in of) (status, error) {
+	found, err := s.findSession(ctx, in.SessionID, regie.ScopeChat)
 	if err == nil {
 		_, err = s.Control.Stop(ctx, found.ID)
 	}
 	if err != nil {
 		return status{}, err
 	}
-	return s.tell(ctx, found.ID)
+	return s.describeSession(ctx, found.ID)
 }
 
-// tell says how a session stands.
-func (s *server) tell(ctx context.Context, session regie.ID) (status, error) {
+// describeSession says how a session stands.
+func (s *server) describeSession(ctx context.Context, session regie.ID) (status, error) {
 	view, err := s.Control.Session(ctx, session)
 	if err != nil {
 		return status{}, err
@@ -279,7 +280,7 @@ func (s *server) tell(ctx context.Context, session regie.ID) (status, error) {
 		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State),
 		Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
 	}
-	reads := opens(ctx, &view.Session, regie.ScopeRead) // who may speak there, or decide, may not therefore read
+	reads := isVisible(ctx, &view.Session, regie.ScopeRead) // who may speak there, or decide, may not therefore read
 	if reads {
 		out.Name = plain.Strip(view.Name) // it is what was said first
 	}
@@ -287,19 +288,19 @@ func (s *server) tell(ctx context.Context, session regie.ID) (status, error) {
 		round := &view.History[n-1]
 		out.RoundID, out.Ended, out.End = round.ID.String(), round.State == regie.RoundEnded, string(round.End)
 		if reads {
-			said := plain.Strip(answer(&view, round.ID))
+			said := plain.Strip(lastAnswer(&view, round.ID))
 			out.Note = plain.Strip(round.EndNote.String())
-			out.Answer, out.Cut = clip(said, maxAnswer), len(said) > maxAnswer
+			out.Answer, out.Cut = truncateText(said, maxAnswer), len(said) > maxAnswer
 		}
 	}
-	if reads || opens(ctx, &view.Session, regie.ScopeApprove) { // who decides sees what about
-		out.Asks, err = s.asks(ctx, session)
+	if reads || isVisible(ctx, &view.Session, regie.ScopeApprove) { // who decides sees what about
+		out.Asks, err = s.listAsks(ctx, session)
 	}
 	return out, err
 }
 
-// answer is what the agent said last in a round.
-func answer(view *store.SessionView, round regie.ID) string {
+// lastAnswer is what the agent said last in a round.
+func lastAnswer(view *store.SessionView, round regie.ID) string {
 	for i := len(view.Thread) - 1; i >= 0; i-- {
 		m := &view.Thread[i].Message
 		if m.RoundID != round || m.Sender != regie.SenderAI {

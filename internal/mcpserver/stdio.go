@@ -24,7 +24,7 @@ type frames struct {
 // Read implements io.Reader.
 func (f *frames) Read(p []byte) (int, error) {
 	if len(f.left) == 0 {
-		line, err := f.line()
+		line, err := f.readLine()
 		if err != nil {
 			return 0, err
 		}
@@ -41,8 +41,8 @@ func (f *frames) Read(p []byte) (int, error) {
 // Close does nothing: whoever gave the stream closes it.
 func (f *frames) Close() error { return nil }
 
-// line reads the next line with its end, which the last one may lack.
-func (f *frames) line() ([]byte, error) {
+// readLine reads the next line with its end, which the last one may lack.
+func (f *frames) readLine() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := f.in.ReadSlice('\n')

@@ -14,11 +14,11 @@ const (
 	maxShownArguments = 32 << 10 // bytes of the arguments of those over the limit
 )
 
-// shown leaves out of a batch what is over the limit of calls and too much to be shown again: the
-// call and its result alike, so that what is shown stays legal for each vendor. All of them stay in
-// the store, with a result each, and the first one that is over the limit, which is always shown,
-// says how many are left out.
-func shown(calls []regie.Call) []regie.Call {
+// shownCalls leaves out of a batch what is over the limit of calls and too much to be shown again:
+// the call and its result alike, so that what is shown stays legal for each vendor. All of them
+// stay in the store, with a result each, and the first one that is over the limit, which is always
+// shown, says how many are left out.
+func shownCalls(calls []regie.Call) []regie.Call {
 	first, arguments := -1, 0
 	var out []regie.Call // nil while nothing is left out
 	for i := range calls {
@@ -57,8 +57,8 @@ func shown(calls []regie.Call) []regie.Call {
 	return out
 }
 
-// staying tells which calls of a batch are among those that are shown.
-func staying(all, shown []regie.Call) func(regie.ID) bool {
+// isShown tells which calls of a batch are among those that are shown.
+func isShown(all, shown []regie.Call) func(regie.ID) bool {
 	if len(all) == len(shown) {
 		return func(regie.ID) bool { return true }
 	}

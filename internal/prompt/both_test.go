@@ -254,7 +254,7 @@ func readsBack(j *dialect.JSON, m *regie.Message, calls []regie.Call) error {
 			return fmt.Errorf("%s\n%w", provider.JoinText(turn.Parts), read.Errors)
 		}
 		for _, c := range read.Reply.Calls {
-			for next < len(calls) && !said(j, &calls[next]) {
+			for next < len(calls) && !personText(j, &calls[next]) {
 				next++ // told in the text
 			}
 			if next == len(calls) {
@@ -277,14 +277,14 @@ func readsBack(j *dialect.JSON, m *regie.Message, calls []regie.Call) error {
 		}
 	}
 	for ; next < len(calls); next++ {
-		if said(j, &calls[next]) {
+		if personText(j, &calls[next]) {
 			return fmt.Errorf("call %d of %s is lost", next, calls[next].Tool)
 		}
 	}
 	return nil
 }
 
-func said(j *dialect.JSON, c *regie.Call) bool {
+func personText(j *dialect.JSON, c *regie.Call) bool {
 	d, _ := j.Find(c.Tool)
 	return j.Sayable(&dialect.Call{Tool: c.Tool, Kind: c.Kind, Role: d.Role, Arguments: dialect.Params(c.Arguments, false)})
 }

@@ -144,17 +144,17 @@ func (r *Room) Limit(most int) {
 // more: then the thread still has a quarter.
 func (r *Room) Thread() int { return max(r.Budget-r.Fixed, r.Budget/4) }
 
-// keep is how much of the thread stays as it is behind a summary; least is how much a summary must
-// take away to be worth a model call.
-func (r *Room) keep() int  { return r.Thread() * 3 / 10 }
-func (r *Room) least() int { return r.Thread() / 10 }
+// keptTokens is how much of the thread stays as it is behind a summary; least is how much a summary
+// must take away to be worth a model call.
+func (r *Room) keptTokens() int { return r.Thread() * 3 / 10 }
+func (r *Room) leastKept() int  { return r.Thread() / 10 }
 
-// worth is how much a summary must take away where the newest batch is most of the thread: else
+// leastGain is how much a summary must take away where the newest batch is most of the thread: else
 // there would be one at each step.
-func (r *Room) worth() int { return r.Thread() / 4 }
+func (r *Room) leastGain() int { return r.Thread() / 4 }
 
-// crowded reports whether the newest batch, of some tokens, is most of the thread.
-func (r *Room) crowded(batch int) bool { return batch > r.Thread()/2 }
+// isCrowded reports whether the newest batch, of some tokens, is most of the thread.
+func (r *Room) isCrowded(batch int) bool { return batch > r.Thread()/2 }
 
 // Over reports whether a prompt of some tokens, which shows some messages of the thread, is to be
 // made smaller.

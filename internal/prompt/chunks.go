@@ -113,7 +113,7 @@ var chunks = []chunk{
 			"pas ce qui demande un shell. Modifie les fichiers avec les outils de fichiers. Après une modification, lance les tests et les vérificateurs du projet ; " +
 			"regarde git status et git diff avant un commit, fais un fetch et compare avant un push.",
 	},
-	{id: "outside", degree: Important, made: outside},
+	{id: "outside", degree: Important, made: outsideTools},
 	{
 		id: "batches", degree: Useful,
 		english: "Reads that do not depend on each other belong into one reply: they run at the same time.",
@@ -144,7 +144,7 @@ var chunks = []chunk{
 		french: unattendedFrench +
 			`réponds avec "completed": true et le résumé dans pre_text ; rien d'autre ne compte pour une fin.`,
 	},
-	{id: "limits", degree: Essential, made: limits},
+	{id: "limits", degree: Essential, made: limitsText},
 	{id: "instructions", degree: Essential, made: func(d *Documentation) string { return d.Instructions }},
 }
 
@@ -155,8 +155,8 @@ const (
 		"Après une étape réussie, passe à la suivante. Une réponse qui ne fait aucun pas ne termine rien. Quand tout le travail est fait, "
 )
 
-// outside names the programs whose tools are not ours.
-func outside(d *Documentation) string {
+// outsideTools names the programs whose tools are not ours.
+func outsideTools(d *Documentation) string {
 	names := strings.Join(d.Servers, ", ")
 	switch {
 	case names == "":
@@ -170,8 +170,8 @@ func outside(d *Documentation) string {
 	}
 }
 
-// said reports whether a chunk belongs into a documentation.
-func (c *chunk) said(d *Documentation) bool {
+// isIncluded reports whether a chunk belongs into a documentation.
+func (c *chunk) isIncluded(d *Documentation) bool {
 	spoken, kind := d.Dialect, d.Type
 	if spoken != regie.DialectJSON {
 		spoken = regie.DialectNative
@@ -179,12 +179,12 @@ func (c *chunk) said(d *Documentation) bool {
 	if kind != regie.SessionAutomation {
 		kind = regie.SessionChat
 	}
-	return c.degree <= d.degree() && (c.kind == "" || c.kind == kind) && (c.dialect == "" || c.dialect == spoken) &&
+	return c.degree <= d.maxDegree() && (c.kind == "" || c.kind == kind) && (c.dialect == "" || c.dialect == spoken) &&
 		(c.toolkit == "" || slices.Contains(d.Toolkits, c.toolkit)) && (!c.asks || d.Questions) && (!c.index || d.Index)
 }
 
-// text is what a chunk says.
-func (c *chunk) text(d *Documentation) string {
+// renderText is what a chunk says.
+func (c *chunk) renderText(d *Documentation) string {
 	switch {
 	case c.made != nil:
 		return c.made(d)

@@ -16,9 +16,9 @@ type Piece struct {
 	Free []int
 }
 
-// opens reports whether a thread may be cut before this piece: never between a reply and its
+// mayCutBefore reports whether a thread may be cut before this piece: never between a reply and its
 // results, nor between anything and the notice that is about it.
-func (p *Piece) opens() bool { return p.Message.System == nil }
+func (p *Piece) mayCutBefore() bool { return p.Message.System == nil }
 
 // Pieces weighs what a window shows of a thread, so that all of it together has the given number of
 // tokens. entries are those of Window.Shown.
@@ -32,7 +32,7 @@ func (v View) Pieces(w Window, entries []Entry, from, tokens int) []Piece {
 			return
 		}
 		total += size
-		out, sizes = append(out, Piece{Entry: e, Place: place, Tokens: size}), append(sizes, v.droppable(e))
+		out, sizes = append(out, Piece{Entry: e, Place: place, Tokens: size}), append(sizes, v.droppableBytes(e))
 	})
 	for i := range out {
 		out[i].Tokens = out[i].Tokens * tokens / max(1, total)
@@ -43,52 +43,53 @@ func (v View) Pieces(w Window, entries []Entry, from, tokens int) []Piece {
 	return out
 }
 
-// droppable is how many bytes dropping the result of each call would free.
-func (v View) droppable(e Entry) []int {
+// droppableBytes is how many bytes dropping the result of each call would free.
+func (v View) droppableBytes(e Entry) []int {
 	if !e.bringsResults() {
 		return nil
 	}
 	free := make([]int, len(e.Calls))
 	for i := e.Dropped; i < len(e.Calls); i++ {
 		before := e.Calls[i]
-		if after, ok := v.without(before); ok {
+		if after, ok := v.dropResult(before); ok {
 			free[i] = max(0, resultSize(&before)-resultSize(&after))
 		}
 	}
 	return free
 }
 
-// newest is where begins what is never hidden: what the model has not answered yet. That is the
-// last reply of the newest round that made calls, with all behind it, or what was said since its
-// last answer, or all of the round.
-func newest(pieces []Piece) int {
-	first, last := head(pieces), len(pieces)-1
+// newestStart is where begins what is never hidden: what the model has not answered yet. That is
+// the last reply of the newest round that made calls, with all behind it, or what was said since
+// its last answer, or all of the round.
+func newestStart(pieces []Piece) int {
+	first, last := headLength(pieces), len(pieces)-1
 	start := last
 	for i := last; i >= first; i-- {
 		m := pieces[i].Message
 		if m.RoundID != pieces[last].Message.RoundID {
 			break
 		}
-		if pieces[i].opens() {
+		if pieces[i].mayCutBefore() {
 			start = i
 		}
 		if m.AI == nil && m.Sender != regie.SenderAI {
 			continue
 		}
-		if next := slices.IndexFunc(pieces[i+1:], func(p Piece) bool { return p.opens() }); next >= 0 &&
+		if next := slices.IndexFunc(pieces[i+1:], func(p Piece) bool { return p.mayCutBefore() }); next >= 0 &&
 			len(pieces[i].Calls) == 0 {
 			return i + 1 + next
 		}
 		return i
 	}
-	for start > first && !pieces[start].opens() { // a notice stays with what it is about
+	for start > first && !pieces[start].mayCutBefore() { // a notice stays with what it is about
 		start--
 	}
 	return max(start, first)
 }
 
-// head is how many pieces stand before the thread itself: an earlier summary with its requests.
-func head(pieces []Piece) int {
+// headLength is how many pieces stand before the thread itself: an earlier summary with its
+// requests.
+func headLength(pieces []Piece) int {
 	n := slices.IndexFunc(pieces, func(p Piece) bool { return p.Place >= 0 })
 	if n < 0 {
 		return len(pieces)
@@ -96,7 +97,7 @@ func head(pieces []Piece) int {
 	return n
 }
 
-func weigh(pieces []Piece) int {
+func countTokens(pieces []Piece) int {
 	sum := 0
 	for i := range pieces {
 		sum += pieces[i].Tokens
@@ -110,22 +111,22 @@ func weigh(pieces []Piece) int {
 // there is nothing that is worth a summary: what the prompt is full of is then too new, or is
 // fixed.
 func Cut(pieces []Piece, room Room, bound int) int {
-	first, last := head(pieces), newest(pieces)
-	cut, before, all := 0, weigh(pieces[:min(first+1, len(pieces))]), weigh(pieces)
+	first, last := headLength(pieces), newestStart(pieces)
+	cut, before, all := 0, countTokens(pieces[:min(first+1, len(pieces))]), countTokens(pieces)
 	for i := first + 1; i <= last && (bound == 0 || before <= bound); i++ {
-		if pieces[i].opens() {
+		if pieces[i].mayCutBefore() {
 			cut = i
-			if all-before <= room.keep() && (room.Messages == 0 || len(pieces)-i <= room.Messages/2) {
+			if all-before <= room.keptTokens() && (room.Messages == 0 || len(pieces)-i <= room.Messages/2) {
 				break
 			}
 		}
 		before += pieces[i].Tokens
 	}
-	least := room.least()
-	if room.crowded(weigh(pieces[last:])) {
-		least = room.worth()
+	least := room.leastKept()
+	if room.isCrowded(countTokens(pieces[last:])) {
+		least = room.leastGain()
 	}
-	if cut == 0 || weigh(pieces[first:cut]) < least && (room.Messages == 0 || len(pieces)-first <= room.Messages) {
+	if cut == 0 || countTokens(pieces[first:cut]) < least && (room.Messages == 0 || len(pieces)-first <= room.Messages) {
 		return 0
 	}
 	return cut
@@ -147,7 +148,7 @@ func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regi
 	still := slices.ContainsFunc(pieces[cut:], func(p Piece) bool { return p.Message.Sender == regie.SenderUser })
 	left := room.Thread() / 4
 	for i, r := range slices.Backward(asked) {
-		size := len(said(r.Message))/4 + 1
+		size := len(personText(r.Message))/4 + 1
 		last := i == len(asked)-1 && !still
 		if last || r.Message.RoundID == round && size <= left {
 			c.Requests = append(c.Requests, r.Place+1)
@@ -158,8 +159,8 @@ func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regi
 	return c
 }
 
-// said is what a person wrote.
-func said(m *regie.Message) string { return m.LinearText() }
+// personText is what a person wrote.
+func personText(m *regie.Message) string { return m.LinearText() }
 
 // Drop says which results to leave out so that some tokens become free: the oldest first, of the
 // pieces before the last one. It writes the place into c and returns how many it frees.
@@ -187,7 +188,9 @@ func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
 
 // Crowded reports whether most of a thread is its newest batch. A summary would leave as little
 // room as there was, and the next batch would want another one.
-func Crowded(pieces []Piece, room Room) bool { return room.crowded(weigh(pieces[newest(pieces):])) }
+func Crowded(pieces []Piece, room Room) bool {
+	return room.isCrowded(countTokens(pieces[newestStart(pieces):]))
+}
 
 // WithoutModel returns the compaction of a thread of which no summary could be made, and what it
 // leaves: first the oldest results are dropped; where that does not free enough, the oldest
@@ -195,8 +198,8 @@ func Crowded(pieces []Piece, room Room) bool { return room.crowded(weigh(pieces[
 // too much for the window, results of it are dropped too. It returns nil where nothing can be left
 // out.
 func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID) (c *regie.Compaction, cut, left int) {
-	last := newest(pieces)
-	total, target := weigh(pieces), max(room.Thread()*6/10, weigh(pieces[last:])+room.worth())
+	last := newestStart(pieces)
+	total, target := countTokens(pieces), max(room.Thread()*6/10, countTokens(pieces[last:])+room.leastGain())
 	if room.Most > 0 {
 		target = min(target, room.Most-room.Fixed)
 	}
@@ -210,23 +213,23 @@ func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID) (c *regie
 		return c, 0, total - freed
 	}
 	c = &regie.Compaction{}
-	if last > head(pieces) {
+	if last > headLength(pieces) {
 		cut = last
-		stays := weigh(pieces[last:]) + digestTokens(room)
-		for i := last - 1; i > head(pieces); i-- { // no more than has to be
+		stays := countTokens(pieces[last:]) + digestTokens(room)
+		for i := last - 1; i > headLength(pieces); i-- { // no more than has to be
 			if stays += pieces[i].Tokens; stays > target || room.Messages > 0 && len(pieces)-i > room.Messages/2 {
 				break
 			}
-			if pieces[i].opens() {
+			if pieces[i].mayCutBefore() {
 				cut = i
 			}
 		}
 		c = Compact(pieces, cut, w, round, room)
-		total = weigh(pieces[cut:]) + digestTokens(room)
+		total = countTokens(pieces[cut:]) + digestTokens(room)
 		for _, n := range c.Requests {
 			total += requestTokens(pieces, n-1)
 		}
-		if all := weigh(pieces); total >= all { // a list can be longer than what it stands for
+		if all := countTokens(pieces); total >= all { // a list can be longer than what it stands for
 			c, cut, total = &regie.Compaction{}, 0, all
 		}
 	}

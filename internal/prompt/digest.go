@@ -38,10 +38,10 @@ func (v View) Digest(pieces []Piece, w Window, c *regie.Compaction, room Room, w
 	}
 	var lines []string
 	for i := len(pieces) - 1; i >= 0 && left > 0; i-- {
-		if slices.Contains(c.Requests, w.place(&pieces[i])+1) {
+		if slices.Contains(c.Requests, w.placeOf(&pieces[i])+1) {
 			continue
 		}
-		for _, line := range words.lines(&pieces[i]) {
+		for _, line := range words.digestLines(&pieces[i]) {
 			if left -= len(line) + 1; left < 0 {
 				break
 			}
@@ -111,20 +111,20 @@ func (w *digestWords) shortenEarlier(earlier string, most int) string {
 	return kept + strings.Join(lines[from:], "\n")
 }
 
-// lines are what a digest says of one message, the last line first.
-func (w *digestWords) lines(p *Piece) (lines []string) {
+// digestLines are what a digest says of one message, the last line first.
+func (w *digestWords) digestLines(p *Piece) (lines []string) {
 	m := p.Message
 	switch {
 	case p.Place < 0 && m.System != nil, m.System != nil:
 		return nil
 	case m.Sender == regie.SenderUser:
-		return []string{w.asked + shorten(oneLine(said(m)), maxDigestLine)}
+		return []string{w.asked + shorten(oneLine(personText(m)), maxDigestLine)}
 	case m.AI == nil:
 		return []string{w.said + shorten(oneLine(m.Text), maxDigestLine)}
 	}
 	for i := len(p.Calls) - 1; i >= 0; i-- {
 		c := &p.Calls[i]
-		lines = append(lines, "- "+oneLine(safe(c.Tool))+" "+shorten(oneLine(safe(c.Arguments)),
+		lines = append(lines, "- "+oneLine(jsonSafe(c.Tool))+" "+shorten(oneLine(jsonSafe(c.Arguments)),
 			maxDigestLine)+": "+string(c.Status()))
 	}
 	if text := oneLine(m.AI.Text()); text != "" {
@@ -133,4 +133,4 @@ func (w *digestWords) lines(p *Piece) (lines []string) {
 	return lines
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(safe(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(jsonSafe(s)), " ") }

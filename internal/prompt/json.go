@@ -22,14 +22,14 @@ type segment struct {
 	told *regie.Call
 }
 
-// split cuts a batch, in its order. A batch has at least one segment.
-func (v View) split(calls []regie.Call) []segment {
+// splitBatch cuts a batch, in its order. A batch has at least one segment.
+func (v View) splitBatch(calls []regie.Call) []segment {
 	out := []segment{{}}
 	for i := range calls {
 		stored := &calls[i]
-		call, sayable := v.say(stored)
+		call, sayable := v.toDialect(stored)
 		last := &out[len(out)-1]
-		if i > last.from && (!sayable || !joins(last, &call)) {
+		if i > last.from && (!sayable || !canJoin(last, &call)) {
 			out = append(out, segment{from: i})
 			last = &out[len(out)-1]
 		}
@@ -45,10 +45,10 @@ func (v View) split(calls []regie.Call) []segment {
 	return out
 }
 
-// joins reports whether a call can stand in a reply behind those that it has: a plan is the first
+// canJoin reports whether a call can stand in a reply behind those that it has: a plan is the first
 // of its reply, commands follow commands of their kind or a plan, a question and the end follow
 // nothing but a plan.
-func joins(s *segment, call *dialect.Call) bool {
+func canJoin(s *segment, call *dialect.Call) bool {
 	if s.told != nil || call.Role == regie.RolePlan {
 		return false
 	}
@@ -56,9 +56,9 @@ func joins(s *segment, call *dialect.Call) bool {
 	return last.Role == regie.RolePlan || last.Role == "" && call.Role == "" && last.Kind == call.Kind
 }
 
-// say is a stored call in this dialect.
-func (v View) say(stored *regie.Call) (dialect.Call, bool) {
-	call := dialect.Call{Tool: safe(stored.Tool), Kind: stored.Kind}
+// toDialect is a stored call in this dialect.
+func (v View) toDialect(stored *regie.Call) (dialect.Call, bool) {
+	call := dialect.Call{Tool: jsonSafe(stored.Tool), Kind: stored.Kind}
 	if d, ok := v.JSON.Find(stored.Tool); ok { // a tool may have changed its kind since; its list is that of now
 		call.Tool, call.Kind, call.Role = d.Name, d.Kind, d.Role
 	}
@@ -78,27 +78,27 @@ func (v View) jsonReply(reply *regie.AIReply, calls []regie.Call) []provider.Tur
 			})
 		}
 	}
-	said := safe(reply.Text())
+	said := jsonSafe(reply.Text())
 	if raw, ok := dialect.Unreadable(said); ok && len(calls) == 0 {
-		turn.Parts = append(turn.Parts, text(spoken(shorten(raw, maxUnreadable))))
+		turn.Parts = append(turn.Parts, textPart(nonEmptyText(shorten(raw, maxUnreadable))))
 		return []provider.Turn{turn}
 	}
 	var turns []provider.Turn
-	batch := v.split(calls)
+	batch := v.splitBatch(calls)
 	for i := range batch {
 		s := &batch[i]
 		if i > 0 {
 			turns = append(turns, turn, userTurn(jsonResults("[RESULTS]", calls[batch[i-1].from:s.from])))
 			turn, said = provider.Turn{Role: provider.RoleAssistant}, "(I go on.)"
 		}
-		s.reply.PreText = spoken(withSummary(said, s))
+		s.reply.PreText = nonEmptyText(withSummary(said, s))
 		if i == len(batch)-1 && hasActions(s) {
-			s.reply.PostText, s.reply.KeepControl = safe(reply.PostText), reply.KeepControl
+			s.reply.PostText, s.reply.KeepControl = jsonSafe(reply.PostText), reply.KeepControl
 			if strings.TrimSpace(s.reply.PostText) == "" {
 				s.reply.PostText = ""
 			}
 		}
-		turn.Parts = append(turn.Parts, text(v.JSON.Encode(&s.reply)))
+		turn.Parts = append(turn.Parts, textPart(v.JSON.Encode(&s.reply)))
 	}
 	return append(turns, turn)
 }
@@ -117,8 +117,8 @@ func hasActions(s *segment) bool {
 func withSummary(said string, s *segment) string {
 	extra := ""
 	if s.told != nil {
-		extra = "I called " + spoken(safe(s.told.Tool)) + " with " +
-			spoken(shorten(safe(s.told.Arguments), maxUnreadable))
+		extra = "I called " + nonEmptyText(jsonSafe(s.told.Tool)) + " with " +
+			nonEmptyText(shorten(jsonSafe(s.told.Arguments), maxUnreadable))
 	}
 	for i := range s.reply.Calls {
 		if c := &s.reply.Calls[i]; c.Role == regie.RoleComplete {
@@ -160,13 +160,13 @@ func jsonResults(title string, calls []regie.Call) string {
 	for i := range calls {
 		c := &calls[i]
 		line := jsonResult{
-			Command: i + 1, Type: safe(c.Tool), Status: string(c.Status()), Error: c.Error, Resolution: c.Resolution,
+			Command: i + 1, Type: jsonSafe(c.Tool), Status: string(c.Status()), Error: c.Error, Resolution: c.Resolution,
 		}
 		if len(c.Executed) > 0 {
-			line.Executed = jsonValue(shorten(safe(string(c.Executed)), maxExecuted))
+			line.Executed = jsonValue(shorten(jsonSafe(string(c.Executed)), maxExecuted))
 		}
 		if c.Error == nil {
-			line.Result = jsonValue(safe(c.Result))
+			line.Result = jsonValue(jsonSafe(c.Result))
 		}
 		data, err := jsonv2.Marshal(line, jsontext.AllowInvalidUTF8(true))
 		if err != nil { // strings and numbers always encode
@@ -194,7 +194,7 @@ func jsonValue(result string) jsontext.Value {
 	return quoted
 }
 
-// safe is text that every JSON holds.
-func safe(s string) string {
+// jsonSafe is text that every JSON holds.
+func jsonSafe(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }

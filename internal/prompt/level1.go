@@ -35,7 +35,7 @@ type Documentation struct {
 	Dialect regie.Dialect
 }
 
-func (d *Documentation) degree() int {
+func (d *Documentation) maxDegree() int {
 	if d.Degree == 0 {
 		return DefaultDegree
 	}
@@ -52,10 +52,10 @@ func Level1(d Documentation) string {
 	var b strings.Builder
 	for i := range chunks {
 		c := &chunks[i]
-		if !c.said(&d) {
+		if !c.isIncluded(&d) {
 			continue
 		}
-		text := strings.TrimSpace(c.text(&d))
+		text := strings.TrimSpace(c.renderText(&d))
 		if text == "" {
 			continue
 		}
@@ -95,7 +95,7 @@ func Sections(level string) []Section {
 	return out
 }
 
-func limits(d *Documentation) string {
+func limitsText(d *Documentation) string {
 	if d.French {
 		return limitsFrench(d)
 	}

@@ -155,7 +155,7 @@ func TestLevel2(t *testing.T) {
 		}
 		opening := heading + AgentsFile + "\n"
 		if c.data.Unread == "" {
-			opening += introduction(c.data.French)
+			opening += introText(c.data.French)
 		}
 		if want := opening + c.want; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

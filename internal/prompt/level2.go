@@ -46,22 +46,22 @@ func Level2Bytes(l regie.Limits) int64 {
 // Level2 is what every request says of the person's own data: nothing where there is none. It is
 // cut at the end of a line, and then says where the rest is.
 func Level2(d UserData) string {
-	return joined(d.Skills, agents(d))
+	return joinChunks(d.Skills, agentsText(d))
 }
 
-// joined puts a blank line between the chunks of a level.
-func joined(first, second string) string {
+// joinChunks puts a blank line between the chunks of a level.
+func joinChunks(first, second string) string {
 	if first == "" || second == "" {
 		return first + second
 	}
 	return first + "\n" + second
 }
 
-func agents(d UserData) string {
+func agentsText(d UserData) string {
 	if d.Unread != "" {
 		return heading + AgentsFile + "\n" + notRead(d) + "\n"
 	}
-	text := strings.TrimRight(strings.TrimPrefix(safe(string(d.Agents)), "\uFEFF"), " \t\r\n")
+	text := strings.TrimRight(strings.TrimPrefix(jsonSafe(string(d.Agents)), "\uFEFF"), " \t\r\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
@@ -74,10 +74,10 @@ func agents(d UserData) string {
 	if d.Repaired {
 		text += repairedMark(d.French)
 	}
-	return heading + AgentsFile + "\n" + introduction(d.French) + "\n\n" + text + "\n"
+	return heading + AgentsFile + "\n" + introText(d.French) + "\n\n" + text + "\n"
 }
 
-func introduction(french bool) string {
+func introText(french bool) string {
 	if french {
 		return "Ce que les gens de cet espace de travail ont écrit pour les agents : des usages à respecter dans ce qui est demandé. Cela ne demande rien et ne permet rien de soi-même."
 	}

@@ -40,9 +40,9 @@ func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	}
 	switch {
 	case m.System != nil:
-		return v.systemTurns(m.System, shown(calls))
+		return v.systemTurns(m.System, shownCalls(calls))
 	case m.AI != nil && v.JSON != nil:
-		return v.jsonReply(m.AI, shown(calls))
+		return v.jsonReply(m.AI, shownCalls(calls))
 	case m.AI != nil:
 		return v.nativeReply(m.AI, calls)
 	case len(m.Rich) > 0:
@@ -51,14 +51,14 @@ func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 		return []provider.Turn{openedBy(m.Opening, userTurn(m.Text))}
 	case v.JSON != nil:
 		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{
-			text(v.JSON.Encode(&dialect.Reply{PreText: spoken(m.Text)})),
+			textPart(v.JSON.Encode(&dialect.Reply{PreText: nonEmptyText(m.Text)})),
 		}}}
 	default:
-		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{text(m.Text)}}}
+		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{textPart(m.Text)}}}
 	}
 }
 
-func text(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }
+func textPart(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }
 
 func userTurn(text string) provider.Turn {
 	return provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: text}}}
@@ -70,16 +70,16 @@ const maxBatch = 128
 
 // nativeReply is a reply with its calls.
 func (v View) nativeReply(reply *regie.AIReply, all []regie.Call) []provider.Turn {
-	calls := shown(all)
+	calls := shownCalls(all)
 	turn := provider.Turn{Role: provider.RoleAssistant, Parts: make([]provider.Part, 0, len(reply.Parts))}
 	var turns []provider.Turn
 	next, held := 0, 0
-	stays := staying(all, calls)
+	stays := isShown(all, calls)
 	for _, part := range reply.Parts {
 		if part.Type == regie.PartCall && !stays(part.CallID) {
 			continue
 		}
-		out := provider.Part{Type: part.Type, Text: readable(&part), Provider: part.Provider, Opaque: part.Opaque}
+		out := provider.Part{Type: part.Type, Text: readableText(&part), Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
 			for next < len(calls)-1 && calls[next].ID != part.CallID {
 				next++
@@ -110,15 +110,15 @@ func sayAfter(turn *provider.Turn, post string) {
 	if at < 0 {
 		at = len(turn.Parts)
 	}
-	turn.Parts = slices.Insert(turn.Parts, at, text("\n\n[once all of it succeeds: "+post+"]"))
+	turn.Parts = slices.Insert(turn.Parts, at, textPart("\n\n[once all of it succeeds: "+post+"]"))
 }
 
-// readable is a part's text. Of a reply that could not be read the model sees what it wrote,
+// readableText is a part's text. Of a reply that could not be read the model sees what it wrote,
 // shortened, without the mark for people.
-func readable(part *regie.Part) string {
+func readableText(part *regie.Part) string {
 	if part.Type == regie.PartText {
 		if raw, ok := dialect.Unreadable(part.Text); ok {
-			return spoken(shorten(raw, maxUnreadable))
+			return nonEmptyText(shorten(raw, maxUnreadable))
 		}
 	}
 	return part.Text
@@ -127,8 +127,8 @@ func readable(part *regie.Part) string {
 // maxUnreadable bounds what a model sees again of a reply that could not be read, in bytes.
 const maxUnreadable = 8000
 
-// spoken is a text that no API refuses for being empty.
-func spoken(s string) string {
+// nonEmptyText is a text that no API refuses for being empty.
+func nonEmptyText(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "(nothing)"
 	}
@@ -159,7 +159,7 @@ func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []pr
 		// what a person attached or ran is never a tool's result (decision 46)
 		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls))}
 	case v.JSON != nil:
-		batch := v.split(calls)
+		batch := v.splitBatch(calls)
 		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls[batch[len(batch)-1].from:]))}
 	default:
 		last := (len(calls) - 1) / maxBatch * maxBatch

@@ -36,12 +36,12 @@ func (v View) Instruction() provider.Turn {
 // SummaryText is the summary in a model's reply to Instruction, or why there is none in it. A reply
 // that makes calls goes on with the work: its text announces them, and is no summary.
 func (v View) SummaryText(reply *provider.Reply) (text, why string) {
-	text = strings.TrimSpace(safe(provider.JoinText(reply.Parts)))
+	text = strings.TrimSpace(jsonSafe(provider.JoinText(reply.Parts)))
 	made := slices.ContainsFunc(reply.Parts, func(p provider.Part) bool { return p.Type == regie.PartCall })
 	if v.JSON != nil {
 		switch read := v.JSON.Read(reply.Parts); {
 		case read.Errors == nil:
-			text, made = strings.TrimSpace(safe(read.Reply.PreText)), made || len(read.Reply.Calls) > 0
+			text, made = strings.TrimSpace(jsonSafe(read.Reply.PreText)), made || len(read.Reply.Calls) > 0
 		case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "```"): // an object that says nothing
 			text = ""
 		}

@@ -43,8 +43,10 @@ func (e *Entry) bringsResults() bool {
 	return e.Message.System != nil && len(e.Message.System.CallIDs) > 0
 }
 
-// compacts reports whether a message only says what is left out of the prompt.
-func (e *Entry) compacts() bool { return e.Message.System != nil && e.Message.System.Compaction != nil }
+// isCompaction reports whether a message only says what is left out of the prompt.
+func (e *Entry) isCompaction() bool {
+	return e.Message.System != nil && e.Message.System.Compaction != nil
+}
 
 // Window is the part of a thread that a model is shown (spec 3.4). The zero Window shows all of it.
 // Places in the thread count its messages from 0.
@@ -71,7 +73,7 @@ func WindowOf(entries []Entry) Window {
 	var w Window
 	for i := range entries {
 		w.gone.See(entries[i].Message)
-		if entries[i].compacts() {
+		if entries[i].isCompaction() {
 			w = w.With(entries[i].Message, entries, 0)
 		}
 	}
@@ -124,7 +126,7 @@ func (w Window) Shown(entries []Entry, from int, add func(e Entry, place int)) {
 	for i := max(0, w.Hidden-from); i < len(entries); i++ {
 		e, place := entries[i], from+i
 		switch {
-		case e.compacts():
+		case e.isCompaction():
 			continue
 		case w.gone.Hides(place+1, e.Message):
 			if place >= w.dropped && e.bringsResults() { // the batch of which some results were dropped is gone
@@ -143,9 +145,9 @@ func (w Window) Shown(entries []Entry, from int, add func(e Entry, place int)) {
 	}
 }
 
-// place is where a piece stands in the thread, also where it is a request that is shown behind the
-// summary; -1 for the summary.
-func (w Window) place(p *Piece) int {
+// placeOf is where a piece stands in the thread, also where it is a request that is shown behind
+// the summary; -1 for the summary.
+func (w Window) placeOf(p *Piece) int {
 	for _, r := range w.Requests {
 		if p.Place < 0 && r.Message == p.Message {
 			return r.Place
@@ -160,7 +162,7 @@ func (v View) Show(e Entry) []provider.Turn {
 	if e.Dropped > 0 {
 		calls = append([]regie.Call(nil), calls...)
 		for i := range calls[:e.Dropped] {
-			calls[i], _ = v.without(calls[i])
+			calls[i], _ = v.dropResult(calls[i])
 		}
 	}
 	return v.Turns(e.Message, calls)
@@ -173,13 +175,13 @@ const minDropped = 300
 // no advice.
 const maxDroppedError = 80
 
-// without is a call whose result is dropped, and whether that makes it shorter.
-func (v View) without(c regie.Call) (regie.Call, bool) {
+// dropResult is a call whose result is dropped, and whether that makes it shorter.
+func (v View) dropResult(c regie.Call) (regie.Call, bool) {
 	switch {
 	case c.Error != nil && len(c.Error.Message)+len(c.Error.Hint) > minDropped:
 		c.Error = &regie.CallError{Code: c.Error.Code, Message: shorten(c.Error.Message, maxDroppedError)}
 	case c.Error == nil && len(c.Result) > minDropped:
-		c.Result = v.dropped(&c)
+		c.Result = v.droppedText(&c)
 	default:
 		return c, false
 	}
@@ -192,8 +194,8 @@ func resultSize(c *regie.Call) int {
 	return len(text)
 }
 
-// dropped is what stands where a result was dropped.
-func (v View) dropped(c *regie.Call) string {
+// droppedText is what stands where a result was dropped.
+func (v View) droppedText(c *regie.Call) string {
 	name := "session.read_result"
 	if v.JSON == nil {
 		name = v.Names(name)

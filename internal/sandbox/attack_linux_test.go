@@ -22,7 +22,7 @@ func TestProbes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s network=%v", tier, network), func(t *testing.T) {
 				newBox(t, tier) // skips where there is none
 				s := New(Config{Tier: tier, Environ: os.Environ(), Home: os.Getenv("HOME"), Network: network})
-				check := s.try(t.Context(), tier)
+				check := s.tryTier(t.Context(), tier)
 				if check.Missing != "" || check.Err != nil {
 					t.Fatalf("the tier cannot be set up: %q, %v", check.Missing, check.Err)
 				}
@@ -42,7 +42,7 @@ func TestProbes(t *testing.T) {
 func TestProbesCanFail(t *testing.T) {
 	s := New(Config{Tier: None, Environ: os.Environ(), Home: os.Getenv("HOME")})
 	newBox(t, None)
-	probes, err := s.probe(t.Context(), None)
+	probes, err := s.probeTier(t.Context(), None)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestOwner(t *testing.T) {
 	helper := os.Args[0]
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		b := newBox(t, tier)
-		if tier == Bubblewrap && !(identity{uid: 4321}).reaches(helper) {
+		if tier == Bubblewrap && !(identity{uid: 4321}).canReach(helper) {
 			t.Logf("%s is closed to others: bubblewrap cannot show the helper to the owner", helper)
 			continue
 		}

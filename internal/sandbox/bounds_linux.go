@@ -51,12 +51,13 @@ func startSupervisor(j *job) *supervisor {
 		processes: j.Processes, memory: j.Memory,
 		halt: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}),
 	}
-	go s.supervise()
+	go s.superviseTree()
 	return s
 }
 
-// supervise watches the tree until the command ends or goes beyond a bound, then ends what is left.
-func (s *supervisor) supervise() {
+// superviseTree watches the tree until the command ends or goes beyond a bound, then ends what is
+// left.
+func (s *supervisor) superviseTree() {
 	defer close(s.ended)
 	runtime.LockOSThread() // its thread goes before those of the command
 	beFirst()
@@ -106,7 +107,7 @@ func (s *supervisor) watchTree() bool {
 		}
 		before := last
 		last, lastPID = s.readUsage(), newest
-		if s.exceeded = s.judge(last); s.exceeded != "" {
+		if s.exceeded = s.judgeUsage(last); s.exceeded != "" {
 			return true
 		}
 		took := time.Since(began)
@@ -119,7 +120,7 @@ func (s *supervisor) watchTree() bool {
 	}
 }
 
-func (s *supervisor) judge(u usage) regie.Code {
+func (s *supervisor) judgeUsage(u usage) regie.Code {
 	switch {
 	case u.processes > s.processes || u.threads > s.processes*threadsEach:
 		return regie.CodeProcessLimit

@@ -46,8 +46,8 @@ func (s *Sandbox) probeBounds(ctx context.Context, tier Tier) (Probe, error) {
 	return Probe{Name: "processes", Held: result.Exceeded == regie.CodeProcessLimit, Detail: detail}, nil
 }
 
-// flood starts processes that sleep. They never return to Go, which cannot go on in a fork.
-func flood() int {
+// startFlood starts processes that sleep. They never return to Go, which cannot go on in a fork.
+func startFlood() int {
 	pause := unix.Timespec{Sec: floodSeconds}
 	for range floodProcesses {
 		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)

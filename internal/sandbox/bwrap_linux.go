@@ -60,7 +60,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 	if home != "/tmp" {
 		args = append(args, "--size", size, "--tmpfs", home)
 	}
-	readable := s.readable(c.Root, who, env)
+	readable := s.readablePaths(c.Root, who, env)
 	for _, path := range readable {
 		info, err := os.Lstat(path)
 		switch {
@@ -75,9 +75,9 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 	}
 	args = append(args, "--bind", c.Root, c.Root)
 	args = append(args, n.guardArgs()...)
-	for _, path := range s.masked(who) {
-		visible := within(path, c.Root) || slices.ContainsFunc(readable,
-			func(dir string) bool { return within(path, dir) })
+	for _, path := range s.maskedPaths(who) {
+		visible := isWithin(path, c.Root) || slices.ContainsFunc(readable,
+			func(dir string) bool { return isWithin(path, dir) })
 		if info, err := os.Lstat(path); err != nil || !visible {
 			continue
 		} else if info.IsDir() {
@@ -94,7 +94,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 func (s *Sandbox) insideHome() string {
 	home := s.config.Home
 	if home == "" || home == "/" || !filepath.IsAbs(home) || slices.ContainsFunc(systemDirs,
-		func(dir string) bool { return within(home, dir) }) {
+		func(dir string) bool { return isWithin(home, dir) }) {
 		return "/tmp"
 	}
 	return home
@@ -120,7 +120,7 @@ func (n *nests) guardArgs() (args []string) {
 		}
 		entries, _ := os.ReadDir(path) // what cannot be read cannot be written either
 		for _, entry := range entries {
-			if holds(git, entry.Name()) {
+			if isProtected(git, entry.Name()) {
 				readOnly(filepath.Join(git, entry.Name()))
 			}
 		}

@@ -63,7 +63,7 @@ func Environment(environ, named []string, root string) []string {
 func cleanPATH(path, root string) string {
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) && !within(filepath.Clean(dir), root) && !strings.ContainsAny(dir, "\x00\n") {
+		if filepath.IsAbs(dir) && !isWithin(filepath.Clean(dir), root) && !strings.ContainsAny(dir, "\x00\n") {
 			kept = append(kept, filepath.Clean(dir))
 		}
 	}

@@ -18,14 +18,14 @@ func errLate() error {
 		"the command was not run: this engine stood still, and another one may have taken the session over meanwhile")
 }
 
-// unfit says why commands cannot be confined in a workspace.
-func (s *Sandbox) unfit(root string, tier Tier) error {
-	if root == filepath.Dir(root) || s.config.Home != "" && within(s.config.Home, root) {
+// explainUnfit says why commands cannot be confined in a workspace.
+func (s *Sandbox) explainUnfit(root string, tier Tier) error {
+	if root == filepath.Dir(root) || s.config.Home != "" && isWithin(s.config.Home, root) {
 		return regie.Errorf(regie.CodeNoSandbox,
 			"the workspace %s holds your home directory: nothing there can be kept from commands", root)
 	}
 	for _, hidden := range s.config.Hidden {
-		if within(root, hidden) {
+		if isWithin(root, hidden) {
 			return regie.Errorf(regie.CodeNoSandbox, "the workspace %s lies in a directory that commands must not see",
 				root)
 		}
@@ -39,7 +39,7 @@ func (s *Sandbox) unfit(root string, tier Tier) error {
 	return s.unfitOwner(root, tier)
 }
 
-// within reports whether a path is another one or lies below it.
-func within(path, dir string) bool {
+// isWithin reports whether a path is another one or lies below it.
+func isWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

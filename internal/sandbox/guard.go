@@ -56,7 +56,7 @@ type held struct {
 	kept bool   // the content is known
 }
 
-func (h held) equal(other held) bool {
+func (h held) equalTo(other held) bool {
 	a, b := h.info.Mode(), other.info.Mode()
 	switch {
 	case a.Type() != b.Type():
@@ -79,13 +79,13 @@ func newGuard(n *nests, who identity) (*guard, error) {
 		return nil, err
 	}
 	g := &guard{dir: n.root, root: root, who: who, before: &picture{}, moved: map[string]bool{}}
-	g.before = g.look(n)
+	g.before = g.takePicture(n)
 	return g, nil
 }
 
-// look takes a picture. What was looked at before is looked at again: configuration may not name it
-// now.
-func (g *guard) look(n *nests) *picture {
+// takePicture takes a picture. What was looked at before is looked at again: configuration may not
+// name it now.
+func (g *guard) takePicture(n *nests) *picture {
 	p := &picture{
 		held: map[string]held{}, gits: map[string]bool{}, left: maxKept,
 		named: slices.Concat(n.named, g.before.named),
@@ -106,18 +106,18 @@ func (g *guard) look(n *nests) *picture {
 	for _, name := range n.marks {
 		if info, err := g.root.Lstat(name); err == nil && !p.gits[name] {
 			if filepath.Base(name) != ".git" || !info.IsDir() { // a directory without a repository runs nothing
-				g.add(p, name)
+				g.addPlace(p, name)
 			}
 		}
 	}
 	for _, name := range p.named {
-		g.add(p, name)
+		g.addPlace(p, name)
 	}
 	return p
 }
 
-// add takes in a place with everything below it.
-func (g *guard) add(p *picture, name string) {
+// addPlace takes in a place with everything below it.
+func (g *guard) addPlace(p *picture, name string) {
 	info, err := g.root.Lstat(name)
 	// git gc lists references there
 	if _, done := p.held[name]; err != nil || done || strings.HasSuffix(name, "/info/refs") {
@@ -128,7 +128,7 @@ func (g *guard) add(p *picture, name string) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		h.data, _ = g.root.Readlink(name) // empty where it is gone
 	case info.Mode().IsRegular() && info.Size() <= p.left:
-		data, err := g.read(name, p.left)
+		data, err := g.readFile(name, p.left)
 		h.data, h.kept = string(data), err == nil
 		p.left -= int64(len(data))
 	}
@@ -136,33 +136,33 @@ func (g *guard) add(p *picture, name string) {
 	if info.IsDir() && p.gits[name] {
 		g.addParts(p, name)
 	} else if info.IsDir() {
-		for _, part := range g.list(name) {
-			g.add(p, filepath.Join(name, part))
+		for _, part := range g.listDir(name) {
+			g.addPlace(p, filepath.Join(name, part))
 		}
 	}
 }
 
 // addParts takes in the parts of a git directory that are kept as they are.
 func (g *guard) addParts(p *picture, git string) {
-	for _, part := range g.list(git) {
-		if holds(git, part) {
-			g.add(p, filepath.Join(git, part))
+	for _, part := range g.listDir(git) {
+		if isProtected(git, part) {
+			g.addPlace(p, filepath.Join(git, part))
 		}
 	}
 	for _, state := range gitruns.States() {
 		name := filepath.Join(git, state)
 		if info, err := g.root.Lstat(name); err != nil || !info.IsDir() {
-			g.add(p, name)
+			g.addPlace(p, name)
 			continue
 		}
 	}
 	for _, file := range gitruns.StateFiles() {
-		g.add(p, filepath.Join(git, file))
+		g.addPlace(p, filepath.Join(git, file))
 	}
 }
 
-// read returns a regular file of at most so many bytes. It does not wait at a FIFO.
-func (g *guard) read(name string, most int64) ([]byte, error) {
+// readFile returns a regular file of at most so many bytes. It does not wait at a FIFO.
+func (g *guard) readFile(name string, most int64) ([]byte, error) {
 	f, err := g.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -182,9 +182,9 @@ func (g *guard) read(name string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// list are the names in a directory. It does not wait at a FIFO.
-func (g *guard) list(dir string) (names []string) {
-	if !g.has(dir) {
+// listDir are the names in a directory. It does not wait at a FIFO.
+func (g *guard) listDir(dir string) (names []string) {
+	if !g.hasDir(dir) {
 		return nil
 	}
 	f, err := g.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -196,11 +196,11 @@ func (g *guard) list(dir string) (names []string) {
 	return names
 }
 
-// close lets go of the workspace.
-func (g *guard) close() { _ = g.root.Close() }
+// closeRoot lets go of the workspace.
+func (g *guard) closeRoot() { _ = g.root.Close() }
 
-// settle puts back what a command has changed, and moves away what it has made.
-func (g *guard) settle() (out []Moved) {
+// settleChanges puts back what a command has changed, and moves away what it has made.
+func (g *guard) settleChanges() (out []Moved) {
 	for round := range maxRounds + 1 {
 		if round == maxRounds {
 			out = append(out, Moved{
@@ -209,13 +209,13 @@ func (g *guard) settle() (out []Moved) {
 			})
 			break
 		}
-		n := nested(g.dir)
+		n := findNests(g.dir)
 		g.closed = n.closed
 		named := n.named
 		n.named = nil // as long as the command's configuration stands, it names nothing
-		moved := g.compare(n)
+		moved := g.compareOnce(n)
 		if n.named = named; len(moved) == 0 {
-			moved = g.compare(n)
+			moved = g.compareOnce(n)
 		}
 		out = append(out, moved...)
 		if !slices.ContainsFunc(moved, func(m Moved) bool { return m.Err == nil }) {
@@ -225,9 +225,9 @@ func (g *guard) settle() (out []Moved) {
 	return out
 }
 
-// compare is one look at a workspace.
-func (g *guard) compare(n *nests) (out []Moved) {
-	now := g.look(n)
+// compareOnce is one look at a workspace.
+func (g *guard) compareOnce(n *nests) (out []Moved) {
+	now := g.takePicture(n)
 	before := g.before.held
 	names := slices.Collect(maps.Keys(now.held))
 	names = slices.AppendSeq(names, maps.Keys(before))
@@ -238,14 +238,14 @@ func (g *guard) compare(n *nests) (out []Moved) {
 	for _, name := range slices.Compact(names) {
 		old, known := before[name]
 		is, there := now.held[name]
-		there = there && (gone == "" || !within(name, gone))
+		there = there && (gone == "" || !isWithin(name, gone))
 		switch {
-		case g.isMoved(name), !known && !there, known && there && old.equal(is):
+		case g.isMoved(name), !known && !there, known && there && old.equalTo(is):
 			continue
-		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))):
+		case !there && (g.before.gits[name] || !g.hasDir(filepath.Dir(name))):
 			// it went with its repository, or its directory
 			continue
-		case !known && g.plain(now, name, is), harmlessSteps(name, old, is, there):
+		case !known && g.mayStay(now, name, is), harmlessSteps(name, old, is, there):
 			continue
 		}
 		m := Moved{From: name, Restored: known}
@@ -254,12 +254,12 @@ func (g *guard) compare(n *nests) (out []Moved) {
 			m.To, m.Err = g.moveAside(name)
 		}
 		if known && m.Err == nil {
-			if m.Err = g.restore(name, old); m.Err == nil {
+			if m.Err = g.restorePlace(name, old); m.Err == nil {
 				old.info, m.Err = g.root.Lstat(name)
 				before[name] = old
 			}
 		}
-		if m.Err != nil || told == "" || !within(name, told) {
+		if m.Err != nil || told == "" || !isWithin(name, told) {
 			told = name
 			out = append(out, m)
 		}
@@ -282,8 +282,8 @@ func harmlessSteps(name string, old, is held, there bool) bool {
 	})
 }
 
-// plain reports whether something new may stay: in a new repository what git itself puts there.
-func (g *guard) plain(now *picture, name string, is held) bool {
+// mayStay reports whether something new may stay: in a new repository what git itself puts there.
+func (g *guard) mayStay(now *picture, name string, is held) bool {
 	git := filepath.Dir(name)
 	for !now.gits[git] && git != "." {
 		git = filepath.Dir(git)
@@ -320,7 +320,7 @@ func (g *guard) isMoved(name string) bool {
 	return false
 }
 
-func (g *guard) has(dir string) bool {
+func (g *guard) hasDir(dir string) bool {
 	info, err := g.root.Lstat(dir)
 	return err == nil && info.IsDir()
 }
@@ -338,32 +338,32 @@ func (g *guard) moveAside(name string) (to string, err error) {
 			return "", err
 		}
 		g.moved[to] = true
-		g.behead(to, 0)
+		g.keepRepositories(to, 0)
 		return to, nil
 	}
 	return "", errors.New("there are too many names like it")
 }
 
-// behead keeps the repositories in a directory that was moved from being any.
-func (g *guard) behead(dir string, depth int) {
+// keepRepositories keeps the repositories in a directory that was moved from being any.
+func (g *guard) keepRepositories(dir string, depth int) {
 	has := parts{}
-	names := g.list(dir)
+	names := g.listDir(dir)
 	for _, name := range names {
-		has.see(name)
+		has.seeName(name)
 	}
-	if has.repository() {
+	if has.isRepository() {
 		// the next look finds it else
 		_ = g.root.Rename(filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command"))
 	}
 	for _, name := range names {
-		if full := filepath.Join(dir, name); depth < maxDeep && g.has(full) {
-			g.behead(full, depth+1)
+		if full := filepath.Join(dir, name); depth < maxDeep && g.hasDir(full) {
+			g.keepRepositories(full, depth+1)
 		}
 	}
 }
 
-// restore makes a place what it was.
-func (g *guard) restore(name string, was held) error {
+// restorePlace makes a place what it was.
+func (g *guard) restorePlace(name string, was held) error {
 	mode := was.info.Mode()
 	var err error
 	switch {

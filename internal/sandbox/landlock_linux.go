@@ -36,8 +36,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled are the rights that a version can take away.
-func handled(version int) uint64 {
+// handledRights are the rights that a version can take away.
+func handledRights(version int) uint64 {
 	rights := uint64(readRights | makeRights | deviceRights)
 	if version >= 2 {
 		rights |= unix.LANDLOCK_ACCESS_FS_REFER
@@ -51,7 +51,7 @@ func handled(version int) uint64 {
 	return rights
 }
 
-func (a access) rights() uint64 {
+func (a access) accessRights() uint64 {
 	switch a {
 	case accessRead:
 		return readRights
@@ -67,10 +67,10 @@ func (a access) rights() uint64 {
 	}
 }
 
-// restrict confines this thread, and what it becomes, to what the rules name. A path that is not
-// there needs no rule.
-func restrict(version int, rules []rule, network bool) error {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(version)}
+// restrictThread confines this thread, and what it becomes, to what the rules name. A path that is
+// not there needs no rule.
+func restrictThread(version int, rules []rule, network bool) error {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handledRights(version)}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
 	if version >= 4 {
 		size += unsafe.Sizeof(attr.Handled_access_net)
@@ -89,7 +89,7 @@ func restrict(version int, rules []rule, network bool) error {
 	}
 	defer unix.Close(int(fd))
 	for _, r := range rules {
-		if err := r.add(int(fd), attr.Handled_access_fs); err != nil {
+		if err := r.addRule(int(fd), attr.Handled_access_fs); err != nil {
 			return fmt.Errorf("the rule for %s cannot be added: %w", r.Path, err)
 		}
 	}
@@ -99,7 +99,7 @@ func restrict(version int, rules []rule, network bool) error {
 	return nil
 }
 
-func (r rule) add(ruleset int, known uint64) error {
+func (r rule) addRule(ruleset int, known uint64) error {
 	at, err := unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
 		return nil
@@ -112,7 +112,7 @@ func (r rule) add(ruleset int, known uint64) error {
 	if err := unix.Fstat(at, &stat); err != nil {
 		return err
 	}
-	rights := r.Access.rights() & known
+	rights := r.Access.accessRights() & known
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fileRights
 	}

@@ -34,10 +34,10 @@ type nests struct {
 // mostEntries is maxEntries; the tests have less.
 var mostEntries = maxEntries
 
-// nested looks for them.
-func nested(root string) *nests {
+// findNests looks for them.
+func findNests(root string) *nests {
 	n := &nests{root: root, most: mostEntries}
-	n.look(".", 0)
+	n.lookThrough(".", 0)
 	if len(n.closed) > maxClosed {
 		for i, name := range n.closed {
 			n.closed[i], _, _ = strings.Cut(name, "/")
@@ -46,7 +46,7 @@ func nested(root string) *nests {
 	slices.Sort(n.closed)
 	n.closed = slices.Compact(n.closed)
 	inClosed := func(name string) bool {
-		return slices.ContainsFunc(n.closed, func(dir string) bool { return dir == "." || within(name, dir) })
+		return slices.ContainsFunc(n.closed, func(dir string) bool { return dir == "." || isWithin(name, dir) })
 	}
 	n.marks, n.gits = slices.DeleteFunc(n.marks, inClosed), slices.DeleteFunc(n.gits, inClosed)
 	slices.Sort(n.gits)
@@ -65,17 +65,17 @@ func nested(root string) *nests {
 // parts are those by which git takes a directory for a repository, whatever it is called.
 type parts map[string]bool
 
-func (p parts) see(name string) {
+func (p parts) seeName(name string) {
 	if name == "HEAD" || name == "objects" || name == "refs" || name == "commondir" {
 		p[name] = true
 	}
 }
 
-// repository reports whether they are enough.
-func (p parts) repository() bool { return p["HEAD"] && (p["commondir"] || p["objects"] && p["refs"]) }
+// isRepository reports whether they are enough.
+func (p parts) isRepository() bool { return p["HEAD"] && (p["commondir"] || p["objects"] && p["refs"]) }
 
-// look looks through a directory, also one of git's own: a store of a submodule lies there.
-func (n *nests) look(dir string, depth int) {
+// lookThrough looks through a directory, also one of git's own: a store of a submodule lies there.
+func (n *nests) lookThrough(dir string, depth int) {
 	if n.entries > n.most || depth > maxDeep {
 		n.closed = append(n.closed, dir)
 		return
@@ -94,12 +94,12 @@ func (n *nests) look(dir string, depth int) {
 		entries, err := f.ReadDir(1024)
 		for _, entry := range entries {
 			name := entry.Name()
-			has.see(name)
+			has.seeName(name)
 			if name == ".git" || name == ".regie" {
 				n.marks = append(n.marks, filepath.Join(dir, name))
 			}
 			if name == ".git" {
-				n.follow(filepath.Join(full, name))
+				n.followGit(filepath.Join(full, name))
 			}
 			if entry.IsDir() && name != ".regie" {
 				below = append(below, name)
@@ -116,17 +116,17 @@ func (n *nests) look(dir string, depth int) {
 		}
 	}
 	_ = f.Close() // it was only read
-	if has.repository() {
+	if has.isRepository() {
 		n.gits = append(n.gits, dir)
 	}
 	slices.Sort(below)
 	for _, name := range below {
-		n.look(filepath.Join(dir, name), depth+1)
+		n.lookThrough(filepath.Join(dir, name), depth+1)
 	}
 }
 
-// follow notes the directories of the workspace that a .git is or leads to.
-func (n *nests) follow(git string) {
+// followGit notes the directories of the workspace that a .git is or leads to.
+func (n *nests) followGit(git string) {
 	for _, dir := range gitruns.Directories(git) {
 		if relative, err := filepath.Rel(n.root, dir); err == nil && filepath.IsLocal(relative) {
 			n.gits = append(n.gits, relative)
@@ -134,10 +134,10 @@ func (n *nests) follow(git string) {
 	}
 }
 
-// holds reports whether a part of a git directory is kept as it is. In a directory called .git that
-// is all but what ordinary work writes; in one of another name a person may have files of their
-// own.
-func holds(git, part string) bool {
+// isProtected reports whether a part of a git directory is kept as it is. In a directory called
+// .git that is all but what ordinary work writes; in one of another name a person may have files of
+// their own.
+func isProtected(git, part string) bool {
 	if slices.Contains(strings.Split(git, "/"), ".git") {
 		return !gitruns.Written(part)
 	}

@@ -12,7 +12,7 @@ import (
 // Stage does nothing here: only Linux has helpers.
 func Stage([]string) (code int, ours bool) { return 0, false }
 
-func (s *Sandbox) try(_ context.Context, tier Tier) Check {
+func (s *Sandbox) tryTier(_ context.Context, tier Tier) Check {
 	return Check{Tier: tier, Missing: MissingSystem}
 }
 

@@ -58,21 +58,21 @@ func identityFor(root string) (identity, error) {
 // unfitOwner says why commands cannot be given to the owner of a workspace.
 func (s *Sandbox) unfitOwner(root string, tier Tier) error {
 	who, err := identityFor(root)
-	if err == nil && who.namespace && tier == Landlock && !namespaces() {
+	if err == nil && who.namespace && tier == Landlock && !canUnshare() {
 		err = regie.Errorf(regie.CodeNoSandbox,
 			"regie runs as root, and without user namespaces commands in root's workspace would be root too")
 	}
 	return err
 }
 
-// readable are the paths outside the workspace that commands may read.
-func (s *Sandbox) readable(root string, who identity, env []string) []string {
+// readablePaths are the paths outside the workspace that commands may read.
+func (s *Sandbox) readablePaths(root string, who identity, env []string) []string {
 	out := slices.Clone(systemDirs)
 	add := func(path string) {
-		covered := slices.ContainsFunc(out, func(dir string) bool { return within(path, dir) })
-		wide := s.config.Home != "" && within(s.config.Home, path) || within(root, path) ||
+		covered := slices.ContainsFunc(out, func(dir string) bool { return isWithin(path, dir) })
+		wide := s.config.Home != "" && isWithin(s.config.Home, path) || isWithin(root, path) ||
 			path == "/tmp" || path == "/var/tmp"
-		if !covered && !wide && filepath.IsAbs(path) && !s.hidden(path) && who.reaches(path) {
+		if !covered && !wide && filepath.IsAbs(path) && !s.isHidden(path) && who.canReach(path) {
 			out = append(out, filepath.Clean(path))
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Sandbox) readable(root string, who identity, env []string) []string {
 	for _, path := range s.config.Read {
 		add(path)
 	}
-	for _, dir := range linked(root) {
+	for _, dir := range linkedDirs(root) {
 		add(dir)
 	}
 	if s.config.Network {
@@ -100,8 +100,8 @@ func (s *Sandbox) readable(root string, who identity, env []string) []string {
 	return out
 }
 
-// reaches reports whether others than root get to a path, where commands run as one of them.
-func (who identity) reaches(path string) bool {
+// canReach reports whether others than root get to a path, where commands run as one of them.
+func (who identity) canReach(path string) bool {
 	if who.uid == 0 {
 		return true
 	}
@@ -115,14 +115,14 @@ func (who identity) reaches(path string) bool {
 	}
 }
 
-// hidden reports whether a path lies in what no command may read, or holds it all.
-func (s *Sandbox) hidden(path string) bool {
-	return slices.ContainsFunc(s.config.Hidden, func(h string) bool { return within(path, h) })
+// isHidden reports whether a path lies in what no command may read, or holds it all.
+func (s *Sandbox) isHidden(path string) bool {
+	return slices.ContainsFunc(s.config.Hidden, func(h string) bool { return isWithin(path, h) })
 }
 
-// masked are the paths that stay closed although what they lie in is readable: what is hidden, and
-// for commands with the access to root's files those that are root's alone.
-func (s *Sandbox) masked(who identity) []string {
+// maskedPaths are the paths that stay closed although what they lie in is readable: what is hidden,
+// and for commands with the access to root's files those that are root's alone.
+func (s *Sandbox) maskedPaths(who identity) []string {
 	out := slices.Clone(s.config.Hidden)
 	if !who.namespace {
 		return out
@@ -149,13 +149,13 @@ func (s *Sandbox) masked(who identity) []string {
 	return out
 }
 
-// around are the rules that open a directory but for what lies in its holes. A directory with a
-// hole in it is opened name by name, so nothing new can be made right in it.
-func around(dir string, holes []string, a access) []rule {
-	if slices.ContainsFunc(holes, func(h string) bool { return within(dir, h) }) {
+// rulesAround are the rules that open a directory but for what lies in its holes. A directory with
+// a hole in it is opened name by name, so nothing new can be made right in it.
+func rulesAround(dir string, holes []string, a access) []rule {
+	if slices.ContainsFunc(holes, func(h string) bool { return isWithin(dir, h) }) {
 		return nil
 	}
-	if !slices.ContainsFunc(holes, func(h string) bool { return within(h, dir) }) {
+	if !slices.ContainsFunc(holes, func(h string) bool { return isWithin(h, dir) }) {
 		return []rule{{dir, a}}
 	}
 	entries, err := os.ReadDir(dir)
@@ -168,7 +168,7 @@ func around(dir string, holes []string, a access) []rule {
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0: // what it leads to has rules of its own
 		case entry.IsDir():
-			out = append(out, around(path, holes, a)...)
+			out = append(out, rulesAround(path, holes, a)...)
 		case !slices.Contains(holes, path):
 			out = append(out, rule{path, a})
 		}
@@ -190,17 +190,17 @@ var processFiles = []string{
 	"/proc/sys/kernel/random",
 }
 
-func absolute(name, from string) string {
+func absolutePath(name, from string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(from, name)
 }
 
-// linked are the directories outside a workspace that git needs in it, where it is a linked work
-// tree: what git has of it in the main repository, and that repository. It must name this workspace
-// as its own, or a file in the workspace could have any directory shown to commands.
-func linked(root string) []string {
+// linkedDirs are the directories outside a workspace that git needs in it, where it is a linked
+// work tree: what git has of it in the main repository, and that repository. It must name this
+// workspace as its own, or a file in the workspace could have any directory shown to commands.
+func linkedDirs(root string) []string {
 	git := filepath.Join(root, ".git")
 	dirs := gitruns.Directories(git)
 	info, err := os.Lstat(git)
@@ -208,7 +208,7 @@ func linked(root string) []string {
 		filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
 		return nil
 	}
-	back, err := os.Stat(absolute(cmp.Or(gitruns.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
+	back, err := os.Stat(absolutePath(cmp.Or(gitruns.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
 	if err != nil || !os.SameFile(back, info) {
 		return nil
 	}
@@ -226,17 +226,17 @@ func linked(root string) []string {
 func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []string) []rule {
 	root := n.root
 	var out []rule
-	holes := s.masked(who)
-	for _, dir := range s.readable(root, who, env) {
-		out = append(out, around(dir, holes, accessRead)...)
+	holes := s.maskedPaths(who)
+	for _, dir := range s.readablePaths(root, who, env) {
+		out = append(out, rulesAround(dir, holes, accessRead)...)
 	}
 	holes = slices.Clone(s.config.Hidden)
 	for _, name := range n.closed {
 		path := filepath.Join(root, name)
-		out = append(out, around(path, s.config.Hidden, accessRead)...)
+		out = append(out, rulesAround(path, s.config.Hidden, accessRead)...)
 		holes = append(holes, path)
 	}
-	out = append(out, around(root, holes, accessWrite)...)
+	out = append(out, rulesAround(root, holes, accessWrite)...)
 	out = append(out, rule{temp, accessWrite})
 	for _, path := range devices {
 		out = append(out, rule{path, accessDevice})

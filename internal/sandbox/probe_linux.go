@@ -45,40 +45,40 @@ type attack struct {
 
 // attacks are all probes, as `regie doctor` names them.
 var attacks = []attack{
-	{"write-outside", func(t *targets) error { return write(filepath.Join(t.Outside, "written")) }},
-	{"write-system", func(*targets) error { return opens("/etc/passwd", os.O_WRONLY) }},
-	{"write-git-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "hooks", "pre-commit")) }},
-	{"write-git-config", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "config")) }},
+	{"write-outside", func(t *targets) error { return tryWrite(filepath.Join(t.Outside, "written")) }},
+	{"write-system", func(*targets) error { return tryOpen("/etc/passwd", os.O_WRONLY) }},
+	{"write-git-hook", func(t *targets) error { return tryWrite(filepath.Join(t.Root, ".git", "hooks", "pre-commit")) }},
+	{"write-git-config", func(t *targets) error { return tryWrite(filepath.Join(t.Root, ".git", "config")) }},
 	{"write-git-named-hook", func(t *targets) error {
-		return write(filepath.Join(t.Root, ".husky", "_", "pre-commit"))
+		return tryWrite(filepath.Join(t.Root, ".husky", "_", "pre-commit"))
 	}},
-	{"write-git-included", func(t *targets) error { return write(filepath.Join(t.Root, "sub", "included")) }},
+	{"write-git-included", func(t *targets) error { return tryWrite(filepath.Join(t.Root, "sub", "included")) }},
 	{"write-git-rebase", func(t *targets) error {
 		return writeText(filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"), "exec probe\n")
 	}},
 	{"make-git-store", func(t *targets) error { return makeRepository(filepath.Join(t.Root, ".git", "modules", "x")) }},
 	{"make-repository", func(t *targets) error { return makeRepository(filepath.Join(t.Root, "sub", "bare")) }},
-	{"write-regie", func(t *targets) error { return write(filepath.Join(t.Root, ".regie", "regie.yaml")) }},
+	{"write-regie", func(t *targets) error { return tryWrite(filepath.Join(t.Root, ".regie", "regie.yaml")) }},
 	{"refuse-work", refuseWork},
-	{"read-data", func(t *targets) error { return read(filepath.Join(t.Data, "secret")) }},
-	{"read-outside", func(t *targets) error { return read(filepath.Join(t.Outside, "secret")) }},
-	{"read-shadow", func(*targets) error { return read("/etc/shadow") }},
+	{"read-data", func(t *targets) error { return tryRead(filepath.Join(t.Data, "secret")) }},
+	{"read-outside", func(t *targets) error { return tryRead(filepath.Join(t.Outside, "secret")) }},
+	{"read-shadow", func(*targets) error { return tryRead("/etc/shadow") }},
 	{"link-out", linkOut},
 	{"hard-link-out", func(t *targets) error {
 		return os.Link(filepath.Join(t.Outside, "secret"), filepath.Join(t.Root, "hard"))
 	}},
 	{"dotdot-out", func(t *targets) error {
-		return write(t.Root + strings.Repeat("/..", strings.Count(t.Root, "/")) + t.Outside + "/written")
+		return tryWrite(t.Root + strings.Repeat("/..", strings.Count(t.Root, "/")) + t.Outside + "/written")
 	}},
 	{"proc-root", func(t *targets) error {
-		return read(fmt.Sprintf("/proc/%d/root%s/secret", os.Getppid(), t.Outside))
+		return tryRead(fmt.Sprintf("/proc/%d/root%s/secret", os.Getppid(), t.Outside))
 	}},
 	{"proc-environ", func(t *targets) error {
-		return t.onVictim(func(pid int) error { return read(fmt.Sprintf("/proc/%d/environ", pid)) })
+		return t.onVictim(func(pid int) error { return tryRead(fmt.Sprintf("/proc/%d/environ", pid)) })
 	}},
-	{"proc-mem", func(*targets) error { return opens(fmt.Sprintf("/proc/%d/mem", os.Getppid()), os.O_RDWR) }},
-	{"proc-sys", func(*targets) error { return opens("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
-	{"sysrq", func(*targets) error { return opens("/proc/sysrq-trigger", os.O_WRONLY) }},
+	{"proc-mem", func(*targets) error { return tryOpen(fmt.Sprintf("/proc/%d/mem", os.Getppid()), os.O_RDWR) }},
+	{"proc-sys", func(*targets) error { return tryOpen("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
+	{"sysrq", func(*targets) error { return tryOpen("/proc/sysrq-trigger", os.O_WRONLY) }},
 	{"kill", func(t *targets) error { return t.onVictim(func(pid int) error { return syscall.Kill(pid, 0) }) }},
 	{"ptrace", func(*targets) error { return refusedBy(unix.SYS_PTRACE) }},
 	{"other-memory", func(*targets) error { return refusedBy(unix.SYS_PROCESS_VM_WRITEV) }},
@@ -96,7 +96,7 @@ var attacks = []attack{
 	{"clone3", func(*targets) error { return refusedBy(unix.SYS_CLONE3) }},
 	{"setns", func(*targets) error { return joinNamespace() }},
 	{"be-root", func(*targets) error { return beRoot() }},
-	{"capabilities", func(*targets) error { return capabilities() }},
+	{"capabilities", func(*targets) error { return tryCapabilities() }},
 	{"setuid-file", setuidFile},
 	{"device", func(t *targets) error {
 		return unix.Mknod(filepath.Join(t.Root, "device"), unix.S_IFBLK|0o600, int(unix.Mkdev(8, 0)))
@@ -116,20 +116,20 @@ var attacks = []attack{
 	}},
 	{"perf", func(*targets) error { return refusedBy(unix.SYS_PERF_EVENT_OPEN) }},
 	{"open-files", func(*targets) error { return openFiles() }},
-	{"environment", func(t *targets) error { return environment(t.Canary) }},
-	{"vsock", func(*targets) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
-	{"raw-packets", func(*targets) error { return socket(unix.AF_PACKET, unix.SOCK_RAW) }},
-	{"unix-socket", func(t *targets) error { return dial("unix", t.Unix) }},
-	{"abstract-socket", func(t *targets) error { return dial("unix", "@"+t.Abstract) }},
-	{"network", func(t *targets) error { return online(t, "tcp", t.TCP) }},
-	{"datagrams", sends},
-	{"name-service", func(t *targets) error { return online(t, "udp", "192.0.2.1:53") }},
+	{"environment", func(t *targets) error { return tryEnvironment(t.Canary) }},
+	{"vsock", func(*targets) error { return trySocket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
+	{"raw-packets", func(*targets) error { return trySocket(unix.AF_PACKET, unix.SOCK_RAW) }},
+	{"unix-socket", func(t *targets) error { return tryDial("unix", t.Unix) }},
+	{"abstract-socket", func(t *targets) error { return tryDial("unix", "@"+t.Abstract) }},
+	{"network", func(t *targets) error { return tryOnline(t, "tcp", t.TCP) }},
+	{"datagrams", trySend},
+	{"name-service", func(t *targets) error { return tryOnline(t, "udp", "192.0.2.1:53") }},
 }
 
-// probe runs every attack and prints what came of it.
-func probe(args []string) int {
+// runProbes runs every attack and prints what came of it.
+func runProbes(args []string) int {
 	if len(args) == 2 && args[1] == floodProbe {
-		return flood()
+		return startFlood()
 	}
 	var t targets
 	if len(args) < 2 || json.Unmarshal([]byte(args[1]), &t) != nil {
@@ -151,36 +151,36 @@ func probe(args []string) int {
 	return 0
 }
 
-func write(path string) error { return writeText(path, "probe\n") }
+func tryWrite(path string) error { return writeText(path, "probe\n") }
 
 func writeText(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return bare(err)
+		return bareError(err)
 	}
 	defer f.Close()
 	_, err = f.WriteString(text)
-	return bare(err)
+	return bareError(err)
 }
 
 // makeRepository makes one whose configuration and hook run programs.
 func makeRepository(dir string) error {
 	for _, name := range []string{"objects", "refs", "hooks"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			return bare(err)
+			return bareError(err)
 		}
 	}
 	return errors.Join(writeText(filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n"),
 		writeText(filepath.Join(dir, "config"), "[core]\n\tfsmonitor = probe\n"),
-		write(filepath.Join(dir, "hooks", "post-checkout")))
+		tryWrite(filepath.Join(dir, "hooks", "post-checkout")))
 }
 
 // refuseWork is what git and build tools do at the top of a repository; it succeeds where the
 // sandbox refuses that.
 func refuseWork(t *targets) error {
 	git := filepath.Join(t.Root, ".git")
-	err := errors.Join(os.Mkdir(filepath.Join(t.Root, "build"), 0o700), write(filepath.Join(t.Root, "new")),
-		write(filepath.Join(git, "index.lock")))
+	err := errors.Join(os.Mkdir(filepath.Join(t.Root, "build"), 0o700), tryWrite(filepath.Join(t.Root, "new")),
+		tryWrite(filepath.Join(git, "index.lock")))
 	err = errors.Join(err, os.Rename(filepath.Join(git, "index.lock"), filepath.Join(git, "index")),
 		os.MkdirAll(filepath.Join(git, "objects", "aa"), 0o700))
 	if err != nil {
@@ -189,24 +189,24 @@ func refuseWork(t *targets) error {
 	return errHeld
 }
 
-func read(path string) error {
+func tryRead(path string) error {
 	data, err := os.ReadFile(path)
 	if err == nil && len(data) == 0 {
 		return errHeld
 	}
-	return bare(err)
+	return bareError(err)
 }
 
-func opens(path string, flags int) error {
+func tryOpen(path string, flags int) error {
 	f, err := os.OpenFile(path, flags, 0)
 	if err == nil {
 		_ = f.Close()
 	}
-	return bare(err)
+	return bareError(err)
 }
 
-// bare drops the path around a system's error: it is known, and may be nobody's business.
-func bare(err error) error {
+// bareError drops the path around a system's error: it is known, and may be nobody's business.
+func bareError(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}
@@ -233,15 +233,15 @@ func refusedBy(number uintptr) error {
 func linkOut(t *targets) error {
 	link := filepath.Join(t.Root, "sub", "link")
 	if err := os.Symlink(t.Outside, link); err != nil {
-		return bare(err)
+		return bareError(err)
 	}
-	return write(filepath.Join(link, "written"))
+	return tryWrite(filepath.Join(link, "written"))
 }
 
 func joinNamespace() error {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))
 	if err != nil {
-		return bare(err)
+		return bareError(err)
 	}
 	defer f.Close()
 	return unix.Setns(int(f.Fd()), 0)
@@ -255,11 +255,11 @@ func beRoot() error {
 	return errnoOf(0, 0, errno)
 }
 
-// capabilities succeeds where this process has any, or could get some.
-func capabilities() error {
+// tryCapabilities succeeds where this process has any, or could get some.
+func tryCapabilities() error {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		return bare(err)
+		return bareError(err)
 	}
 	for line := range strings.SplitSeq(string(data), "\n") {
 		name, value, _ := strings.Cut(line, ":")
@@ -286,7 +286,7 @@ func setuidFile(t *targets) error {
 	path := filepath.Join(t.Root, "sub", "setuid")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700) //nolint:gosec // a program is what it is to look like
 	if err != nil {
-		return bare(err)
+		return bareError(err)
 	}
 	defer f.Close()
 	if err := syscall.Fchmod(int(f.Fd()), 0o4755); err == nil {
@@ -333,7 +333,7 @@ func openFiles() error {
 	return errHeld
 }
 
-func environment(canary string) error {
+func tryEnvironment(canary string) error {
 	for _, pair := range os.Environ() {
 		if strings.Contains(pair, canary) {
 			return nil
@@ -342,7 +342,7 @@ func environment(canary string) error {
 	return errHeld
 }
 
-func socket(family, kind int) error {
+func trySocket(family, kind int) error {
 	fd, err := unix.Socket(family, kind, 0)
 	if err == nil {
 		_ = unix.Close(fd)
@@ -350,22 +350,22 @@ func socket(family, kind int) error {
 	return err
 }
 
-func dial(network, address string) error {
+func tryDial(network, address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
-		return bare(err)
+		return bareError(err)
 	}
 	defer conn.Close()
 	_, err = conn.Write([]byte("probe"))
-	return bare(err)
+	return bareError(err)
 }
 
-// sends is told by who listens: in a network of one's own a datagram can be sent, to nobody.
-func sends(t *targets) error {
-	if err := online(t, "udp", t.UDP); err != nil {
+// trySend is told by who listens: in a network of one's own a datagram can be sent, to nobody.
+func trySend(t *targets) error {
+	if err := tryOnline(t, "udp", t.UDP); err != nil {
 		return err
 	}
 	return errHeld
@@ -379,10 +379,10 @@ func (t *targets) onVictim(try func(pid int) error) error {
 	return try(t.Victim)
 }
 
-// online is an attack only where commands may not reach the network.
-func online(t *targets, network, address string) error {
+// tryOnline is an attack only where commands may not reach the network.
+func tryOnline(t *targets, network, address string) error {
 	if !t.Offline {
 		return errors.New("the network is allowed")
 	}
-	return dial(network, address)
+	return tryDial(network, address)
 }

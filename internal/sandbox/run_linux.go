@@ -51,20 +51,20 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Tier != None {
 		j.Git = gitruns.Identity()
 	}
-	n := nested(c.Root)
+	n := findNests(c.Root)
 	g, err := newGuard(n, who)
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be looked at: %v", c.Root, err)
 	}
-	defer g.close()
-	cmd, clean, err := s.prepare(&c, &j, who, env, n)
+	defer g.closeRoot()
+	cmd, clean, err := s.prepareHelper(&c, &j, who, env, n)
 	if err != nil {
 		return Result{}, err
 	}
 	defer clean()
 	r := &running{cmd: cmd, command: c}
-	result, err := r.run(ctx, j)
-	result.Removed = g.settle()
+	result, err := r.runHelper(ctx, j)
+	result.Removed = g.settleChanges()
 	if c.Tier != None {
 		result.Closed = n.closed
 		result.Unseen = slices.DeleteFunc(g.closed, func(name string) bool {
@@ -79,8 +79,8 @@ func owned(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// prepare makes the helper that a tier needs, and completes the job.
-func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string,
+// prepareHelper makes the helper that a tier needs, and completes the job.
+func (s *Sandbox) prepareHelper(c *Command, j *job, who identity, env []string,
 	n *nests,
 ) (cmd *exec.Cmd, clean func(), err error) {
 	clean = func() {}
@@ -159,20 +159,20 @@ type ended struct {
 	started bool
 }
 
-func (r *running) run(ctx context.Context, j job) (Result, error) {
+func (r *running) runHelper(ctx context.Context, j job) (Result, error) {
 	var err error
-	if j.Until, err = until(r.command.Left); err != nil {
+	if j.Until, err = untilMoment(r.command.Left); err != nil {
 		return Result{}, err
 	}
 	line, err := json.Marshal(j)
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeInternal, "the command cannot be handed over: %v", err)
 	}
-	pipes, theirs, err := r.pipes()
+	pipes, theirs, err := r.openPipes()
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeToolError, "the command cannot be started: %v", err)
 	}
-	defer pipes.close()
+	defer pipes.closePipes()
 	began, exited, gone := time.Now(), make(chan error, 1), make(chan struct{})
 	go func() {
 		err := r.cmd.Start()
@@ -193,7 +193,7 @@ func (r *running) run(ctx context.Context, j job) (Result, error) {
 	read, reported := make(chan struct{}), make(chan ended, 1)
 	go func() {
 		defer close(read)
-		r.read(pipes.output, said)
+		r.readOutput(pipes.output, said)
 	}()
 	go func() { reported <- readReport(pipes.report) }()
 	_ = pipes.job.SetWriteDeadline(time.Now().Add(stopGrace))
@@ -203,7 +203,7 @@ func (r *running) run(ctx context.Context, j job) (Result, error) {
 	_ = pipes.output.SetReadDeadline(time.Now().Add(time.Second)) // who holds it open now is nobody of ours
 	<-read
 	result.Duration = time.Since(began)
-	return end.into(result, said)
+	return end.nameResult(result, said)
 }
 
 // watchOver waits for the helper's end, and brings it about where the time is over or the context
@@ -237,8 +237,8 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 	return result
 }
 
-// into names what the helper reported.
-func (e ended) into(result Result, said *Excerpt) (Result, error) {
+// nameResult names what the helper reported.
+func (e ended) nameResult(result Result, said *Excerpt) (Result, error) {
 	switch {
 	case e.report.Late:
 		return Result{}, errLate()
@@ -278,9 +278,9 @@ func readReport(from io.Reader) (out ended) {
 	}
 }
 
-// read hands the output on. Its first bytes are kept: where the sandbox cannot be set up they say
-// why.
-func (r *running) read(from *os.File, said *Excerpt) {
+// readOutput hands the output on. Its first bytes are kept: where the sandbox cannot be set up they
+// say why.
+func (r *running) readOutput(from *os.File, said *Excerpt) {
 	buffer := make([]byte, 128<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -307,7 +307,7 @@ func lineOf(output []byte) string {
 // pipes are our ends of what a helper is connected by.
 type pipes struct{ job, report, output *os.File }
 
-func (p *pipes) close() {
+func (p *pipes) closePipes() {
 	for _, f := range []*os.File{p.job, p.report, p.output} {
 		if f != nil {
 			_ = f.Close()
@@ -315,8 +315,8 @@ func (p *pipes) close() {
 	}
 }
 
-// pipes connects the helper and returns its ends, to be closed once it has them.
-func (r *running) pipes() (*pipes, []*os.File, error) {
+// openPipes connects the helper and returns its ends, to be closed once it has them.
+func (r *running) openPipes() (*pipes, []*os.File, error) {
 	var ours pipes
 	var theirs []*os.File
 	var errs []error
@@ -337,7 +337,7 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 	ours.report, reportEnd = open(true)
 	ours.output, outputEnd = open(true)
 	if err := errors.Join(errs...); err != nil {
-		ours.close()
+		ours.closePipes()
 		for _, f := range theirs {
 			_ = f.Close()
 		}
@@ -352,9 +352,9 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 	return &ours, theirs, nil
 }
 
-// until is the moment, by the clock of the machine, at which so much of a time will be over; 0:
-// never. It fails where it is over.
-func until(left func() time.Duration) (int64, error) {
+// untilMoment is the moment, by the clock of the machine, at which so much of a time will be over;
+// 0: never. It fails where it is over.
+func untilMoment(left func() time.Duration) (int64, error) {
 	if left == nil {
 		return 0, nil
 	}

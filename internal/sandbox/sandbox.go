@@ -192,21 +192,21 @@ func (s *Sandbox) Find(ctx context.Context) Found {
 	if s.found != nil {
 		return *s.found
 	}
-	found := s.find(ctx)
+	found := s.findTier(ctx)
 	if ctx.Err() == nil {
 		s.found = &found
 	}
 	return found
 }
 
-// find tries the tiers.
-func (s *Sandbox) find(ctx context.Context) Found {
+// findTier tries the tiers.
+func (s *Sandbox) findTier(ctx context.Context) Found {
 	found := Found{Tier: None, Forced: s.config.Tier != ""}
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		if found.Forced && tier != s.config.Tier {
 			continue
 		}
-		check := s.try(ctx, tier)
+		check := s.tryTier(ctx, tier)
 		found.Checks = append(found.Checks, check)
 		if check.Works() {
 			found.Tier = tier
@@ -226,7 +226,7 @@ func (s *Sandbox) For(ctx context.Context, root string) Found {
 	if found.Tier == None || found.Err != nil {
 		return found
 	}
-	if why := s.unfit(root, found.Tier); why != nil {
+	if why := s.explainUnfit(root, found.Tier); why != nil {
 		found.Tier, found.Why = None, why
 		if found.Forced {
 			found.Err = why

@@ -30,10 +30,10 @@ const (
 	tmpfileBit = 0o20000000 // __O_TMPFILE
 )
 
-// refused are system calls that no command needs and that have let programs out of sandboxes:
+// refusedCalls are system calls that no command needs and that have let programs out of sandboxes:
 // looking into other processes, mounts, namespaces, kernel programs, keys, the machine's state.
 // Those of one machine alone stand in its own file.
-func refused() []uint32 {
+func refusedCalls() []uint32 {
 	return append([]uint32{
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
 		unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
@@ -63,38 +63,40 @@ var absent = []uint32{
 
 type filter []unix.SockFilter
 
-func (f *filter) add(code uint16, k uint32, jt, jf int) {
+func (f *filter) addInstruction(code uint16, k uint32, jt, jf int) {
 	if jt > maxJump || jf > maxJump {
 		panic("sandbox: a jump of the filter is too long")
 	}
 	*f = append(*f, unix.SockFilter{Code: code, Jt: uint8(jt), Jf: uint8(jf), K: k})
 }
 
-func (f *filter) load(offset uint32) { f.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0) }
-
-func (f *filter) arg(n uint32) { f.load(dataArgs + 8*n) }
-
-func (f *filter) ret(k uint32) { f.add(unix.BPF_RET|unix.BPF_K, k, 0, 0) }
-
-func (f *filter) refuse(errno unix.Errno) { f.ret(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
-
-// equal and any refuse where what was loaded is a value, or has one of the bits.
-func (f *filter) equal(value uint32, errno unix.Errno) {
-	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, value, 0, 1)
-	f.refuse(errno)
+func (f *filter) loadWord(offset uint32) {
+	f.addInstruction(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0)
 }
 
-func (f *filter) any(bits uint32) {
-	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)
-	f.refuse(unix.EPERM)
+func (f *filter) loadArgument(n uint32) { f.loadWord(dataArgs + 8*n) }
+
+func (f *filter) returnAction(k uint32) { f.addInstruction(unix.BPF_RET|unix.BPF_K, k, 0, 0) }
+
+func (f *filter) refuseWith(errno unix.Errno) { f.returnAction(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
+
+// refuseEqual and any refuse where what was loaded is a value, or has one of the bits.
+func (f *filter) refuseEqual(value uint32, errno unix.Errno) {
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, value, 0, 1)
+	f.refuseWith(errno)
 }
 
-// on adds what is looked at for one system call; what is not refused there is allowed.
-func (f *filter) on(number uint32, body func(*filter)) {
+func (f *filter) refuseBits(bits uint32) {
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)
+	f.refuseWith(unix.EPERM)
+}
+
+// onCall adds what is looked at for one system call; what is not refused there is allowed.
+func (f *filter) onCall(number uint32, body func(*filter)) {
 	var inner filter
 	body(&inner)
-	inner.ret(unix.SECCOMP_RET_ALLOW)
-	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, number, 0, len(inner))
+	inner.returnAction(unix.SECCOMP_RET_ALLOW)
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, number, 0, len(inner))
 	*f = append(*f, inner...)
 }
 
@@ -109,100 +111,100 @@ var shared = []uint32{
 	unix.SYS_PIDFD_OPEN,
 }
 
-// program is the filter of a command; alone says that it has namespaces of its own.
-func program(s sockets, alone bool) *filter {
+// filterProgram is the filter of a command; alone says that it has namespaces of its own.
+func filterProgram(s sockets, alone bool) *filter {
 	f := &filter{}
-	f.load(dataArch)
-	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
-	f.ret(unix.SECCOMP_RET_KILL_PROCESS) // a call in the manner of another machine has other numbers
-	f.load(dataNumber)
+	f.loadWord(dataArch)
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
+	f.returnAction(unix.SECCOMP_RET_KILL_PROCESS) // a call in the manner of another machine has other numbers
+	f.loadWord(dataNumber)
 	if otherNumbers != 0 {
-		f.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, otherNumbers, 0, 1)
-		f.refuse(unix.ENOSYS)
+		f.addInstruction(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, otherNumbers, 0, 1)
+		f.refuseWith(unix.ENOSYS)
 	}
-	for _, number := range refused() {
-		f.equal(number, unix.EPERM)
+	for _, number := range refusedCalls() {
+		f.refuseEqual(number, unix.EPERM)
 	}
 	for _, number := range absent {
-		f.equal(number, unix.ENOSYS)
+		f.refuseEqual(number, unix.ENOSYS)
 	}
 	if !alone {
 		for _, number := range shared {
-			f.equal(number, unix.EPERM)
+			f.refuseEqual(number, unix.EPERM)
 		}
-		f.on(unix.SYS_PRLIMIT64, func(f *filter) { onlySelf(f, 0) })
-		f.on(unix.SYS_SETPRIORITY, func(f *filter) { onlySelf(f, 1) })
+		f.onCall(unix.SYS_PRLIMIT64, func(f *filter) { onlySelf(f, 0) })
+		f.onCall(unix.SYS_SETPRIORITY, func(f *filter) { onlySelf(f, 1) })
 	}
-	f.on(unix.SYS_CLONE, func(f *filter) { f.arg(0); f.any(newSpaces) })
-	f.on(unix.SYS_IOCTL, func(f *filter) {
-		f.arg(1)
+	f.onCall(unix.SYS_CLONE, func(f *filter) { f.loadArgument(0); f.refuseBits(newSpaces) })
+	f.onCall(unix.SYS_IOCTL, func(f *filter) {
+		f.loadArgument(1)
 		for _, request := range []uint32{unix.TIOCSTI, tioclinux, unix.TIOCSETD, tioccons} {
-			f.equal(request, unix.EPERM)
+			f.refuseEqual(request, unix.EPERM)
 		}
 	})
-	f.on(unix.SYS_SOCKET, s.filter)
-	f.on(unix.SYS_FCHMOD, func(f *filter) { f.arg(1); f.any(setIDs) })
-	f.on(unix.SYS_FCHMODAT, func(f *filter) { f.arg(2); f.any(setIDs) })
-	f.on(unix.SYS_FCHMODAT2, func(f *filter) { f.arg(2); f.any(setIDs) })
-	f.on(unix.SYS_MKNODAT, func(f *filter) { noDevice(f, 2) })
-	f.on(unix.SYS_OPENAT, func(f *filter) { noSetID(f, 2, 3) })
+	f.onCall(unix.SYS_SOCKET, s.addSocketRules)
+	f.onCall(unix.SYS_FCHMOD, func(f *filter) { f.loadArgument(1); f.refuseBits(setIDs) })
+	f.onCall(unix.SYS_FCHMODAT, func(f *filter) { f.loadArgument(2); f.refuseBits(setIDs) })
+	f.onCall(unix.SYS_FCHMODAT2, func(f *filter) { f.loadArgument(2); f.refuseBits(setIDs) })
+	f.onCall(unix.SYS_MKNODAT, func(f *filter) { noDevice(f, 2) })
+	f.onCall(unix.SYS_OPENAT, func(f *filter) { noSetID(f, 2, 3) })
 	filterHere(f)
-	f.ret(unix.SECCOMP_RET_ALLOW)
+	f.returnAction(unix.SECCOMP_RET_ALLOW)
 	return f
 }
 
 // onlySelf refuses what is about another process; argument n is its number.
 func onlySelf(f *filter, n uint32) {
-	f.arg(n)
-	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
-	f.refuse(unix.EPERM)
+	f.loadArgument(n)
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
+	f.refuseWith(unix.EPERM)
 }
 
 // noDevice refuses to make a device, and what would run with the rights of its owner; the mode is
 // argument n.
 func noDevice(f *filter, n uint32) {
-	f.arg(n)
-	f.any(setIDs)
-	f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, kindMask, 0, 0)
-	f.equal(kindChar, unix.EPERM)
-	f.equal(kindBlock, unix.EPERM)
+	f.loadArgument(n)
+	f.refuseBits(setIDs)
+	f.addInstruction(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, kindMask, 0, 0)
+	f.refuseEqual(kindChar, unix.EPERM)
+	f.refuseEqual(kindBlock, unix.EPERM)
 }
 
 // noSetID refuses to make a file that would run with the rights of its owner. Where nothing is made
 // the mode means nothing.
 func noSetID(f *filter, flags, mode uint32) {
-	f.arg(flags)
-	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|tmpfileBit, 0, 3)
-	f.arg(mode)
-	f.any(setIDs)
+	f.loadArgument(flags)
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|tmpfileBit, 0, 3)
+	f.loadArgument(mode)
+	f.refuseBits(setIDs)
 }
 
-// filter lets through what a network of its own, or the allowed one, can be used by. Sockets of the
-// machine's virtual network, raw packets and the kernel's own protocols are in no namespace, or
-// open more of the kernel than a command needs.
-func (s sockets) filter(f *filter) {
+// addSocketRules lets through what a network of its own, or the allowed one, can be used by.
+// Sockets of the machine's virtual network, raw packets and the kernel's own protocols are in no
+// namespace, or open more of the kernel than a command needs.
+func (s sockets) addSocketRules(f *filter) {
 	if s.none {
-		f.refuse(unix.EACCES)
+		f.refuseWith(unix.EACCES)
 		return
 	}
-	f.arg(0)
+	f.loadArgument(0)
 	allowed := []uint32{unix.AF_INET, unix.AF_INET6}
 	if s.unix {
 		allowed = append(allowed, unix.AF_UNIX)
 	}
 	for _, family := range allowed {
-		f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
-		f.ret(unix.SECCOMP_RET_ALLOW)
+		f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
+		f.returnAction(unix.SECCOMP_RET_ALLOW)
 	}
-	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_NETLINK, 1, 0)
-	f.refuse(unix.EAFNOSUPPORT)
-	f.arg(2)
-	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.NETLINK_ROUTE, 1, 0)
-	f.refuse(unix.EAFNOSUPPORT)
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_NETLINK, 1, 0)
+	f.refuseWith(unix.EAFNOSUPPORT)
+	f.loadArgument(2)
+	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.NETLINK_ROUTE, 1, 0)
+	f.refuseWith(unix.EAFNOSUPPORT)
 }
 
-// install puts this thread, and what it becomes, under the filter. It cannot be taken off.
-func (f *filter) install() error {
+// installFilter puts this thread, and what it becomes, under the filter. It cannot be taken off.
+func (f *filter) installFilter() error {
 	prog := unix.SockFprog{Len: uint16(len(*f)), Filter: &(*f)[0]}
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
 		uintptr(unsafe.Pointer(&prog))) //nolint:gosec // as the system call takes it

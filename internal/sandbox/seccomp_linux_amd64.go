@@ -15,8 +15,8 @@ var refusedHere = []uint32{
 
 // filterHere adds what the older calls of this machine do.
 func filterHere(f *filter) {
-	f.on(unix.SYS_CHMOD, func(f *filter) { f.arg(1); f.any(setIDs) })
-	f.on(unix.SYS_MKNOD, func(f *filter) { noDevice(f, 1) })
-	f.on(unix.SYS_CREAT, func(f *filter) { f.arg(1); f.any(setIDs) })
-	f.on(unix.SYS_OPEN, func(f *filter) { noSetID(f, 1, 2) })
+	f.onCall(unix.SYS_CHMOD, func(f *filter) { f.loadArgument(1); f.refuseBits(setIDs) })
+	f.onCall(unix.SYS_MKNOD, func(f *filter) { noDevice(f, 1) })
+	f.onCall(unix.SYS_CREAT, func(f *filter) { f.loadArgument(1); f.refuseBits(setIDs) })
+	f.onCall(unix.SYS_OPEN, func(f *filter) { noSetID(f, 1, 2) })
 }

@@ -39,19 +39,19 @@ func Stage(args []string) (code int, ours bool) {
 	}
 	switch args[0] {
 	case watchName, helperPath:
-		return watch(), true
+		return watchCommand(), true
 	case enterName:
-		return enter(), true
+		return enterCommand(), true
 	case probeName:
-		return probe(args), true
+		return runProbes(args), true
 	default:
 		return 0, false
 	}
 }
 
-// watch starts the command below it, ends everything that it started, and reports. It is outside
-// the filters, and nobody may look into it.
-func watch() int {
+// watchCommand starts the command below it, ends everything that it started, and reports. It is
+// outside the filters, and nobody may look into it.
+func watchCommand() int {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	syscall.CloseOnExec(jobFD)
@@ -72,7 +72,7 @@ func watch() int {
 		n, _ := reader.Read(make([]byte, 1))
 		ended <- n > 0
 	}()
-	pid, failed, err := launch(&j, line)
+	pid, failed, err := launchCommand(&j, line)
 	if err != nil {
 		say(report{Done: true, Refused: err.Error()})
 		return 0
@@ -96,7 +96,7 @@ func watch() int {
 	// Said before it is known: whoever hears it must assume that something has happened from here
 	// on.
 	say(report{Started: true})
-	end := await(pid)
+	end := awaitCommand(pid)
 	close(supervisor.over)
 	<-supervisor.ended
 	end.Done, end.Left, end.Exceeded = true, supervisor.left, supervisor.exceeded
@@ -110,8 +110,8 @@ func watch() int {
 	return 0
 }
 
-// await waits for the command, and takes the orphans that end meanwhile.
-func await(pid int) (out report) {
+// awaitCommand waits for the command, and takes the orphans that end meanwhile.
+func awaitCommand(pid int) (out report) {
 	for {
 		var status syscall.WaitStatus
 		got, err := syscall.Wait4(-1, &status, unix.WALL, nil)
@@ -128,8 +128,8 @@ func await(pid int) (out report) {
 	}
 }
 
-// launch starts enter, which becomes the command, with what it has to know.
-func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
+// launchCommand starts enter, which becomes the command, with what it has to know.
+func launchCommand(j *job, line []byte) (pid int, failed *os.File, err error) {
 	jobRead, jobWrite, err := os.Pipe()
 	if err != nil {
 		return 0, nil, err
@@ -173,8 +173,8 @@ func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
 	return pid, failRead, nil
 }
 
-// enter gives up every right and becomes the command. It never returns where that succeeds.
-func enter() int {
+// enterCommand gives up every right and becomes the command. It never returns where that succeeds.
+func enterCommand() int {
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(1)
 	syscall.CloseOnExec(jobFD)
@@ -213,7 +213,7 @@ func enter() int {
 		return fail(fmt.Errorf("open files cannot be closed: %w", err))
 	}
 	j.writeIdentity()
-	if err := j.confine(); err != nil {
+	if err := j.confineThread(); err != nil {
 		return fail(err)
 	}
 	if j.Until != 0 && sinceBoot() > j.Until { // whoever asked for it was stopped meanwhile, and may count as dead
@@ -236,8 +236,8 @@ func (j *job) writeIdentity() {
 // insideID is what a command is inside a namespace where it would else be root.
 const insideID = 1000
 
-// confine takes the rights away, the last one the right to make system calls.
-func (j *job) confine() error {
+// confineThread takes the rights away, the last one the right to make system calls.
+func (j *job) confineThread() error {
 	// a core file holds what the command had in memory
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
@@ -259,11 +259,11 @@ func (j *job) confine() error {
 		return errors.New("the kernel's Landlock is too old")
 	}
 	if version > 0 && len(j.Rules) > 0 {
-		if err := restrict(version, j.Rules, j.Network || j.Tier == Bubblewrap); err != nil {
+		if err := restrictThread(version, j.Rules, j.Network || j.Tier == Bubblewrap); err != nil {
 			return err
 		}
 	}
 	families := sockets{none: j.Tier == Landlock && !j.Network, unix: j.Tier == Bubblewrap &&
 		(!j.Network || version >= landlockNeeded)}
-	return program(families, j.Tier == Bubblewrap).install()
+	return filterProgram(families, j.Tier == Bubblewrap).installFilter()
 }

@@ -21,16 +21,16 @@ const tryTime = 10 * time.Second
 // canary is in the environment of each try, and must not reach a probe.
 const canary = "regie-probe-canary"
 
-// namespaces reports whether user namespaces can be made here, by making one.
-func namespaces() bool {
+// canUnshare reports whether user namespaces can be made here, by making one.
+func canUnshare() bool {
 	cmd := exec.Command("/proc/self/exe") //nolint:noctx // it ends at once
 	cmd.Args, cmd.Env = []string{probeName}, []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
 	return !errors.As(cmd.Run(), new(*os.PathError)) && cmd.ProcessState != nil
 }
 
-// missing names what a tier has not got.
-func (s *Sandbox) missing(tier Tier) Missing {
+// missingOf names what a tier has not got.
+func (s *Sandbox) missingOf(tier Tier) Missing {
 	switch {
 	case auditArch == 0 || !staged.Load():
 		return MissingSystem
@@ -40,21 +40,21 @@ func (s *Sandbox) missing(tier Tier) Missing {
 		return MissingBwrap
 	case tier == Landlock && landlockVersion() < landlockNeeded:
 		return MissingLandlock
-	case tier == Landlock && os.Geteuid() == 0 && !namespaces():
+	case tier == Landlock && os.Geteuid() == 0 && !canUnshare():
 		return MissingNamespaces
 	default:
 		return ""
 	}
 }
 
-// try sets a tier up and attacks it from inside.
-func (s *Sandbox) try(ctx context.Context, tier Tier) Check {
-	check := Check{Tier: tier, Missing: s.missing(tier)}
+// tryTier sets a tier up and attacks it from inside.
+func (s *Sandbox) tryTier(ctx context.Context, tier Tier) Check {
+	check := Check{Tier: tier, Missing: s.missingOf(tier)}
 	if check.Missing != "" {
 		return check
 	}
-	check.Probes, check.Err = s.probe(ctx, tier)
-	if check.Err != nil && tier == Bubblewrap && !namespaces() {
+	check.Probes, check.Err = s.probeTier(ctx, tier)
+	if check.Err != nil && tier == Bubblewrap && !canUnshare() {
 		check.Missing = MissingNamespaces
 	}
 	if check.Err == nil {
@@ -65,8 +65,8 @@ func (s *Sandbox) try(ctx context.Context, tier Tier) Check {
 	return check
 }
 
-// probe makes what the probes attack, runs them, and looks from outside at what they did.
-func (s *Sandbox) probe(ctx context.Context, tier Tier) (_ []Probe, err error) {
+// probeTier makes what the probes attack, runs them, and looks from outside at what they did.
+func (s *Sandbox) probeTier(ctx context.Context, tier Tier) (_ []Probe, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	base, err := os.MkdirTemp("", "regie-probe-")

@@ -56,17 +56,17 @@ type Comparison struct {
 // known to have done: nothing tells who wrote. Where somebody else and then the call changed a
 // file, both are the call's.
 func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) (Changes, error) {
-	p, err := s.at(at.ID)
+	p, err := s.openPlace(at.ID)
 	if err != nil {
 		return Changes{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, err := p.tree(in.Tree)
+	before, err := p.readTree(in.Tree)
 	if err != nil {
 		return Changes{}, err
 	}
-	now, _, err := p.take(ctx, at.Root, before)
+	now, _, err := p.takeSnapshot(ctx, at.Root, before)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -74,12 +74,12 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) 
 	if info, err := os.Lstat(filepath.Join(p.dir, "calls", in.Call.String())); err == nil {
 		began = info.ModTime().UnixNano()
 	}
-	c := compare(before, now, began)
-	c.without(in.Others)
-	if err := p.save(ctx, &c, in.Keep); err != nil {
+	c := compareTrees(before, now, began)
+	c.removeOthers(in.Others)
+	if err := p.saveContents(ctx, &c, in.Keep); err != nil {
 		return Changes{}, err
 	}
-	p.done(in.Call)
+	p.markDone(in.Call)
 	return c.Changes, nil
 }
 
@@ -97,16 +97,16 @@ type compared struct {
 	made []string // directories
 }
 
-// uncovered notes something that cannot be put back.
-func (c *compared) uncovered(name string) {
+// noteUncovered notes something that cannot be put back.
+func (c *compared) noteUncovered(name string) {
 	if c.Uncovered++; len(c.Names) < maxUncovered {
 		c.Names = append(c.Names, name)
 	}
 }
 
-// hidden reports whether a place is one of those, or lies in one, of which not all could be looked
-// at.
-func (t *tree) hidden(name string) bool {
+// isHidden reports whether a place is one of those, or lies in one, of which not all could be
+// looked at.
+func (t *tree) isHidden(name string) bool {
 	return slices.ContainsFunc(t.blind, func(dir string) bool {
 		return name == dir || dir == "." ||
 			strings.HasPrefix(name, dir+"/")
@@ -119,18 +119,18 @@ func (t *tree) inRepository(name string) bool {
 	return slices.ContainsFunc(t.repositories, func(dir string) bool { return workspace.PartOf(dir, name) })
 }
 
-// brought reports whether a file that appeared may have been there before a call that began then,
-// in a place that is not covered: moved out of an ignored directory, out of one that could not be
-// read, or from beyond the bounds. It may be the only copy, so no undo removes it.
-func (t *tree) brought(n *node, began int64) bool {
-	return t.hidden(n.Path) || n.Born != 0 && n.Born <= began && !slices.ContainsFunc(t.nodes, func(m node) bool {
-		return m.Ino == n.Ino && m.Dev == n.Dev && m.held()
+// wasBrought reports whether a file that appeared may have been there before a call that began
+// then, in a place that is not covered: moved out of an ignored directory, out of one that could
+// not be read, or from beyond the bounds. It may be the only copy, so no undo removes it.
+func (t *tree) wasBrought(n *node, began int64) bool {
+	return t.isHidden(n.Path) || n.Born != 0 && n.Born <= began && !slices.ContainsFunc(t.nodes, func(m node) bool {
+		return m.Ino == n.Ino && m.Dev == n.Dev && m.isHeld()
 	})
 }
 
-// compare finds what is not in both trees alike. began is when the first one was done, in
+// compareTrees finds what is not in both trees alike. began is when the first one was done, in
 // nanoseconds since 1970; 0 where nobody knows any more.
-func compare(before, now *tree, began int64) compared {
+func compareTrees(before, now *tree, began int64) compared {
 	c := compared{Changes: Changes{Git: before.git != now.git, Aside: before.aside != now.aside}}
 	if before == now {
 		return c
@@ -147,22 +147,22 @@ func compare(before, now *tree, began int64) compared {
 			if b == nil || !b.Mode.IsDir() {
 				c.made = append(c.made, n.Path)
 			}
-		case (b == nil || b.Mode.IsDir()) && before.brought(n, began):
-			c.uncovered(n.Path)
+		case (b == nil || b.Mode.IsDir()) && before.wasBrought(n, began):
+			c.noteUncovered(n.Path)
 		case b == nil || b.Mode.IsDir():
-			c.appeared(n)
+			c.addAppeared(n)
 		default:
-			c.differ(b, n)
+			c.addChanged(b, n)
 		}
 	}
 	for i := range before.nodes { // in their order
 		b := &before.nodes[i]
 		switch {
 		case was[b.Path] != b || b.Mode.IsDir():
-		case now.hidden(b.Path) || now.inRepository(b.Path):
-			c.uncovered(b.Path)
+		case now.isHidden(b.Path) || now.inRepository(b.Path):
+			c.noteUncovered(b.Path)
 		default:
-			c.went(b)
+			c.addRemoved(b)
 			c.inDirectory(before, now, b)
 		}
 	}
@@ -170,9 +170,9 @@ func compare(before, now *tree, began int64) compared {
 	return c
 }
 
-// without takes out what others did: a change that ends where one of theirs ends was made before
-// that one, or not at all. Of permissions others say nothing.
-func (c *compared) without(others []regie.FileChange) {
+// removeOthers takes out what others did: a change that ends where one of theirs ends was made
+// before that one, or not at all. Of permissions others say nothing.
+func (c *compared) removeOthers(others []regie.FileChange) {
 	last := map[string][]regie.FileChange{}
 	for i := range others {
 		last[others[i].Path] = append(last[others[i].Path], others[i])
@@ -191,9 +191,9 @@ func (c *compared) without(others []regie.FileChange) {
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return f.theirs })
 }
 
-// state is a node as a file's state. Of a file whose content is not held the hash is that of what
-// the file system says.
-func (n *node) state() regie.FileState {
+// fileState is a node as a file's state. Of a file whose content is not held the hash is that of
+// what the file system says.
+func (n *node) fileState() regie.FileState {
 	switch {
 	case n.Mode.Type() == fs.ModeSymlink:
 		return regie.LinkState(n.Target)
@@ -207,44 +207,44 @@ func (n *node) state() regie.FileState {
 	}
 }
 
-// change is what became of a node that was there before.
-func (n *node) change(after regie.FileState) regie.FileChange {
-	return regie.FileChange{Path: n.Path, Before: n.state(), After: after}
+// changeTo is what became of a node that was there before.
+func (n *node) changeTo(after regie.FileState) regie.FileChange {
+	return regie.FileChange{Path: n.Path, Before: n.fileState(), After: after}
 }
 
-func (c *compared) appeared(n *node) {
-	if !n.held() {
-		c.uncovered(n.Path)
+func (c *compared) addAppeared(n *node) {
+	if !n.isHeld() {
+		c.noteUncovered(n.Path)
 		return
 	}
-	c.all = append(c.all, change{FileChange: regie.FileChange{Path: n.Path, After: n.state()}})
+	c.all = append(c.all, change{FileChange: regie.FileChange{Path: n.Path, After: n.fileState()}})
 }
 
-func (c *compared) went(b *node) {
-	if !b.held() {
-		c.uncovered(b.Path)
+func (c *compared) addRemoved(b *node) {
+	if !b.isHeld() {
+		c.noteUncovered(b.Path)
 		return
 	}
-	c.all = append(c.all, change{FileChange: b.change(regie.FileState{}), target: b.Target})
+	c.all = append(c.all, change{FileChange: b.changeTo(regie.FileState{}), target: b.Target})
 }
 
 // inDirectory notes the permissions of the directory in which what went lay, where that went too.
 func (c *compared) inDirectory(before, now *tree, b *node) {
 	dir := path.Dir(b.Path)
-	if was := before.byPath()[dir]; was != nil && now.byPath()[dir] == nil && b.held() {
+	if was := before.byPath()[dir]; was != nil && now.byPath()[dir] == nil && b.isHeld() {
 		c.all[len(c.all)-1].Before.DirPerm = was.Mode.Perm()
 	}
 }
 
-func (c *compared) differ(b, n *node) {
-	f := change{FileChange: b.change(n.state()), target: b.Target}
+func (c *compared) addChanged(b, n *node) {
+	f := change{FileChange: b.changeTo(n.fileState()), target: b.Target}
 	switch file := b.Mode.IsRegular() && n.Mode.IsRegular(); {
-	case file && !b.held() && b.Mode == n.Mode && b.Stamp == n.Stamp:
+	case file && !b.isHeld() && b.Mode == n.Mode && b.Stamp == n.Stamp:
 		return
-	case !b.held():
-		c.uncovered(n.Path)
+	case !b.isHeld():
+		c.noteUncovered(n.Path)
 		return
-	case file && !n.held() && b.Size == n.Size && b.Mtime == n.Mtime && b.Ino == n.Ino:
+	case file && !n.isHeld() && b.Size == n.Size && b.Mtime == n.Mtime && b.Ino == n.Ino:
 		// it cannot be read any more, and was not written
 		f.After.Hash = b.Hash
 	}
@@ -253,9 +253,9 @@ func (c *compared) differ(b, n *node) {
 	}
 }
 
-// save makes blobs of what was there before, and leaves out what is beyond the bounds: first what
-// was there before comes, because it would be lost, then what is new.
-func (p *place) save(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
+// saveContents makes blobs of what was there before, and leaves out what is beyond the bounds:
+// first what was there before comes, because it would be lost, then what is new.
+func (p *place) saveContents(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
 	fresh := func(f change) bool { return !f.Before.Exists() }
 	order := slices.Concat(slices.DeleteFunc(slices.Clone(c.all), fresh), slices.DeleteFunc(slices.Clone(c.all),
 		func(f change) bool { return !fresh(f) }))
@@ -265,13 +265,13 @@ func (p *place) save(ctx context.Context, c *compared, keep func(context.Context
 		f := &order[i]
 		if bytes += f.Before.Size; len(taken) >= p.bounds.Named || bytes > p.bounds.Blobs {
 			bytes -= f.Before.Size
-			c.uncovered(f.Path)
+			c.noteUncovered(f.Path)
 			continue
 		}
 		taken[f.Path] = true
 	}
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return !taken[f.Path] })
-	if err := p.blobs(ctx, c.all, keep); err != nil {
+	if err := p.storeBlobs(ctx, c.all, keep); err != nil {
 		return err
 	}
 	for i := range c.all {
@@ -291,8 +291,8 @@ func (p *place) save(ctx context.Context, c *compared, keep func(context.Context
 // together in one go.
 const together = 16
 
-// blobs hands the contents from before to the store.
-func (p *place) blobs(ctx context.Context, all []change, keep func(context.Context, []byte) (regie.Hash, error)) error {
+// storeBlobs hands the contents from before to the store.
+func (p *place) storeBlobs(ctx context.Context, all []change, keep func(context.Context, []byte) (regie.Hash, error)) error {
 	if keep == nil {
 		return nil
 	}
@@ -305,21 +305,21 @@ func (p *place) blobs(ctx context.Context, all []change, keep func(context.Conte
 		free <- struct{}{}
 		group.Go(func() {
 			defer func() { <-free }()
-			all[i].Kept, errs[i] = p.blob(ctx, &all[i], keep)
+			all[i].Kept, errs[i] = p.storeBlob(ctx, &all[i], keep)
 		})
 	}
 	group.Wait()
 	return cmp.Or(errs...)
 }
 
-// blob hands one content over. One that is damaged here is not kept, which the undo says then.
-func (p *place) blob(ctx context.Context, f *change, keep func(context.Context,
+// storeBlob hands one content over. One that is damaged here is not kept, which the undo says then.
+func (p *place) storeBlob(ctx context.Context, f *change, keep func(context.Context,
 	[]byte) (regie.Hash, error),
 ) (bool, error) {
 	data := regie.LinkData(f.target)
 	if !f.Before.IsLink() {
 		var err error
-		if data, err = p.objects.get(f.Before.Hash); err != nil {
+		if data, err = p.objects.getContent(f.Before.Hash); err != nil {
 			if code := regie.CodeOf(err); code == regie.CodeCorrupt || code == regie.CodeNotFound {
 				return false, nil
 			}
@@ -338,14 +338,14 @@ func (c *Changes) Told() string {
 	}
 	told := ""
 	if n := len(c.Files); n > 0 {
-		told = "changed " + plural(n, "file") + ": " + strings.Join(c.marked(), ", ")
+		told = "changed " + pluralize(n, "file") + ": " + strings.Join(c.markedNames(), ", ")
 		if n > maxTold {
-			told += " and " + plural(n-maxTold, "more file")
+			told += " and " + pluralize(n-maxTold, "more file")
 		}
 		told += "\n"
 	}
 	if c.Uncovered > 0 {
-		told += "changed, moved or made, and not covered by an undo: " + plural(c.Uncovered, "file")
+		told += "changed, moved or made, and not covered by an undo: " + pluralize(c.Uncovered, "file")
 		if len(c.Names) > 0 {
 			told += " (" + strings.Join(c.Names[:min(3, len(c.Names))], ", ") + ")"
 		}
@@ -354,10 +354,10 @@ func (c *Changes) Told() string {
 	return told
 }
 
-// marked names the first of the changed files, each with what became of it.
-func (c *Changes) marked() (names []string) {
+// markedNames names the first of the changed files, each with what became of it.
+func (c *Changes) markedNames() (names []string) {
 	for i := range c.Files[:min(len(c.Files), maxTold)] {
-		names = append(names, mark(&c.Files[i])+" "+c.Files[i].Path)
+		names = append(names, changeMark(&c.Files[i])+" "+c.Files[i].Path)
 	}
 	return names
 }
@@ -365,7 +365,7 @@ func (c *Changes) marked() (names []string) {
 // Said is what people read of the changes, as Told has it for a model.
 func (c *Changes) Said() (out []regie.Sentence) {
 	if n := len(c.Files); n > 0 {
-		out = append(out, regie.Say("files changed: %s", Names(c.marked(), n)))
+		out = append(out, regie.Say("files changed: %s", Names(c.markedNames(), n)))
 	}
 	if n := c.Uncovered; n > 0 {
 		out = append(out, regie.Say("changed, moved or made, and not covered by an undo: %s",
@@ -390,16 +390,16 @@ func Names(some []string, all int) string {
 // maxTold bounds how many files are told by name.
 const maxTold = 20
 
-func plural(n int, what string) string {
+func pluralize(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// mark is a letter for what became of a file, as git has it: added, deleted, modified, of another
-// type, and P for its permissions alone.
-func mark(f *regie.FileChange) string {
+// changeMark is a letter for what became of a file, as git has it: added, deleted, modified, of
+// another type, and P for its permissions alone.
+func changeMark(f *regie.FileChange) string {
 	switch {
 	case !f.Before.Exists():
 		return "A"

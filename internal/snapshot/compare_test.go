@@ -131,11 +131,11 @@ func TestBlindBefore(t *testing.T) {
 		{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir}},
 		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644}, Hash: regie.HashOf(nil), Read: 7},
 	}}
-	again, err := decode(before.encode())
+	again, err := decodeTree(before.encodeTree())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := compare(again, now, 1); len(c.all) > 0 || !slices.Equal(c.Names, []string{"d/f"}) {
+	if c := compareTrees(again, now, 1); len(c.all) > 0 || !slices.Equal(c.Names, []string{"d/f"}) {
 		t.Errorf("%+v", c.all)
 	}
 }

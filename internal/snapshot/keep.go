@@ -11,14 +11,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// keep stores a tree, unless it is the latest one.
-func (p *place) keep(now *tree) (regie.Hash, error) {
-	data := now.encode()
+// keepTree stores a tree, unless it is the latest one.
+func (p *place) keepTree(now *tree) (regie.Hash, error) {
+	data := now.encodeTree()
 	name := regie.HashOf(data)
 	if name == p.name {
 		return name, nil
 	}
-	if err := p.write(filepath.Join("trees", name.String()), data); err != nil {
+	if err := p.writeSynced(filepath.Join("trees", name.String()), data); err != nil {
 		return name, err
 	}
 	latest := filepath.Join(p.dir, "latest") // not synced: without it the next process reads all once more
@@ -33,8 +33,8 @@ func (p *place) keep(now *tree) (regie.Hash, error) {
 	return name, nil
 }
 
-// write stores a small file so that it is there whole, or not at all.
-func (p *place) write(name string, data []byte) error {
+// writeSynced stores a small file so that it is there whole, or not at all.
+func (p *place) writeSynced(name string, data []byte) error {
 	to := filepath.Join(p.dir, name)
 	temp, err := os.CreateTemp(p.dir, "new-")
 	if err != nil {
@@ -60,9 +60,9 @@ func (p *place) write(name string, data []byte) error {
 // may not be stored yet.
 const manyTracked = 16
 
-// forget lets go of what no call needs any more: trees of calls whose results are stored, and
-// contents that no tree names.
-func (p *place) forget() {
+// removeUnneeded lets go of what no call needs any more: trees of calls whose results are stored,
+// and contents that no tree names.
+func (p *place) removeUnneeded() {
 	done, _ := filepath.Glob(filepath.Join(p.dir, "calls", "*"+doneMark)) // ids are in the order of time
 	for i := range max(0, len(done)-manyTracked) {
 		_ = os.Remove(done[i]) // else it is there for a while longer
@@ -70,13 +70,13 @@ func (p *place) forget() {
 	if p.trees <= manyTrees && p.objects.bytes <= p.sweepAt {
 		return
 	}
-	names, live := p.live()
+	names, live := p.neededTrees()
 	var bytes int64
 	for h := range live {
 		bytes += p.objects.have[h]
 	}
 	if p.sweepAt = 2*bytes + spare; p.objects.bytes > p.sweepAt {
-		p.objects.sweep(live)
+		p.objects.sweepUnnamed(live)
 	}
 	files, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // one that cannot be read is swept another time
 	p.trees = len(names)
@@ -96,8 +96,8 @@ const spare = 64 << 20
 // abandoned is how long a call's tree is kept of which nobody has asked what it did.
 const abandoned = 30 * 24 * time.Hour
 
-// live are the trees that are needed, by their names, and the contents that they name.
-func (p *place) live() (names map[string]bool, contents map[regie.Hash]bool) {
+// neededTrees are the trees that are needed, by their names, and the contents that they name.
+func (p *place) neededTrees() (names map[string]bool, contents map[regie.Hash]bool) {
 	names, contents = map[string]bool{}, map[regie.Hash]bool{}
 	note := func(t *tree) {
 		for i := range t.nodes {
@@ -122,7 +122,7 @@ func (p *place) live() (names map[string]bool, contents map[regie.Hash]bool) {
 			continue
 		}
 		names[name.String()] = true
-		if t, err := p.tree(name); err == nil {
+		if t, err := p.readTree(name); err == nil {
 			note(t)
 		}
 	}
@@ -132,9 +132,9 @@ func (p *place) live() (names map[string]bool, contents map[regie.Hash]bool) {
 // doneMark ends the name of a call's file when it is found out what it did.
 const doneMark = ".done"
 
-// done notes that nothing more is to be found out about a call. Its tree stays for a while, because
-// its result may not be stored yet.
-func (p *place) done(call regie.ID) {
+// markDone notes that nothing more is to be found out about a call. Its tree stays for a while,
+// because its result may not be stored yet.
+func (p *place) markDone(call regie.ID) {
 	name := filepath.Join(p.dir, "calls", call.String())
 	_ = os.Rename(name, name+doneMark) // else it was noted before
 }
@@ -151,9 +151,9 @@ func (s *Store) Forget(id regie.ID) error {
 	return os.RemoveAll(filepath.Join(s.dir, id.String()))
 }
 
-// evict removes what is kept of the workspaces that were used longest ago, where all together is
-// too much. Those that are in use here stay.
-func (s *Store) evict(opened regie.ID) {
+// evictOldest removes what is kept of the workspaces that were used longest ago, where all together
+// is too much. Those that are in use here stay.
+func (s *Store) evictOldest(opened regie.ID) {
 	type other struct {
 		id    regie.ID
 		bytes int64
@@ -167,7 +167,7 @@ func (s *Store) evict(opened regie.ID) {
 		if err != nil {
 			continue
 		}
-		bytes, used := usage(filepath.Join(s.dir, dir.Name()))
+		bytes, used := usageOf(filepath.Join(s.dir, dir.Name()))
 		if total += bytes; id != opened && s.places[id] == nil {
 			others = append(others, other{id, bytes, used})
 		}
@@ -180,8 +180,8 @@ func (s *Store) evict(opened regie.ID) {
 	}
 }
 
-// usage is what is kept of a workspace, in bytes, and when it was used last.
-func usage(dir string) (bytes int64, used time.Time) {
+// usageOf is what is kept of a workspace, in bytes, and when it was used last.
+func usageOf(dir string) (bytes int64, used time.Time) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // it is gone by now

@@ -55,27 +55,27 @@ func openObjects(dir string) (*objects, error) {
 			if err != nil || h.UnmarshalText([]byte(shelf.Name()+file.Name())) != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			o.note(h, info.Size())
+			o.noteSize(h, info.Size())
 		}
 	}
 	return o, nil
 }
 
-func (o *objects) note(h regie.Hash, size int64) {
+func (o *objects) noteSize(h regie.Hash, size int64) {
 	if _, there := o.have[h]; !there {
 		o.have[h] = size
 		o.bytes += size
 	}
 }
 
-func (o *objects) path(h regie.Hash) string {
+func (o *objects) pathOf(h regie.Hash) string {
 	name := hex.EncodeToString(h[:])
 	return filepath.Join(o.dir, name[:2], name[2:])
 }
 
-// put stores what an open file holds, up to most bytes, and says what that is. It is not on the
-// disk before sync.
-func (o *objects) put(in *os.File, most int64) (h regie.Hash, size int64, err error) {
+// putContent stores what an open file holds, up to most bytes, and says what that is. It is not on
+// the disk before sync.
+func (o *objects) putContent(in *os.File, most int64) (h regie.Hash, size int64, err error) {
 	temp, err := os.CreateTemp(o.dir, "new-") // 0600
 	if err != nil {
 		return h, 0, err
@@ -92,7 +92,7 @@ func (o *objects) put(in *os.File, most int64) (h regie.Hash, size int64, err er
 	if _, there := o.have[h]; err != nil || there {
 		return h, size, errors.Join(err, os.Remove(temp.Name()))
 	}
-	o.note(h, size)
+	o.noteSize(h, size)
 	o.fresh[h] = temp.Name()
 	return h, size, nil
 }
@@ -102,18 +102,18 @@ var errGrows = errors.New("the file has more bytes than are secured")
 // onlyReader hides what else a reader can do.
 type onlyReader struct{ io.Reader }
 
-// sync makes safe what was put since the last time. A content gets its name when it is on the disk,
-// so that what has a name is whole, also after a power cut.
-func (o *objects) sync() error {
+// syncPut makes safe what was put since the last time. A content gets its name when it is on the
+// disk, so that what has a name is whole, also after a power cut.
+func (o *objects) syncPut() error {
 	if len(o.fresh) == 0 {
 		return nil
 	}
-	if err := o.flush(func() []string { return slices.Collect(maps.Values(o.fresh)) }); err != nil {
+	if err := o.flushNames(func() []string { return slices.Collect(maps.Values(o.fresh)) }); err != nil {
 		return err
 	}
 	shelves := map[string]bool{o.dir: true}
 	for h, temp := range o.fresh {
-		to := o.path(h)
+		to := o.pathOf(h)
 		shelves[filepath.Dir(to)] = true
 		err := os.Rename(temp, to)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -125,15 +125,15 @@ func (o *objects) sync() error {
 			return err
 		}
 	}
-	if err := o.flush(func() []string { return slices.Collect(maps.Keys(shelves)) }); err != nil {
+	if err := o.flushNames(func() []string { return slices.Collect(maps.Keys(shelves)) }); err != nil {
 		return err
 	}
 	clear(o.fresh)
 	return nil
 }
 
-// flush makes files or directories safe, one by one where only few contents are new.
-func (o *objects) flush(names func() []string) error {
+// flushNames makes files or directories safe, one by one where only few contents are new.
+func (o *objects) flushNames(names func() []string) error {
 	if len(o.fresh) > few {
 		dir, err := os.Open(o.dir)
 		if err != nil {
@@ -167,8 +167,8 @@ func syncName(name string) error {
 	return nil
 }
 
-// drop forgets what was put and not synced.
-func (o *objects) drop() {
+// dropUnsynced forgets what was put and not synced.
+func (o *objects) dropUnsynced() {
 	for h, temp := range o.fresh {
 		_ = os.Remove(temp) // else the next start does
 		o.bytes -= o.have[h]
@@ -177,11 +177,11 @@ func (o *objects) drop() {
 	clear(o.fresh)
 }
 
-// get reads a content and makes sure that it is what it is called.
-func (o *objects) get(h regie.Hash) ([]byte, error) {
+// getContent reads a content and makes sure that it is what it is called.
+func (o *objects) getContent(h regie.Hash) ([]byte, error) {
 	name, fresh := o.fresh[h]
 	if !fresh {
-		name = o.path(h)
+		name = o.pathOf(h)
 	}
 	data, err := os.ReadFile(name)
 	switch {
@@ -195,10 +195,10 @@ func (o *objects) get(h regie.Hash) ([]byte, error) {
 	return data, nil
 }
 
-// sweep removes what keep does not name.
-func (o *objects) sweep(keep map[regie.Hash]bool) {
+// sweepUnnamed removes what keep does not name.
+func (o *objects) sweepUnnamed(keep map[regie.Hash]bool) {
 	for h, size := range o.have {
-		if !keep[h] && os.Remove(o.path(h)) == nil {
+		if !keep[h] && os.Remove(o.pathOf(h)) == nil {
 			delete(o.have, h)
 			o.bytes -= size
 		}

@@ -77,24 +77,24 @@ type Secured struct {
 // Take secures what a workspace holds before a call runs in it: when it returns all of it is safe
 // on the disk. It returns CodeDiskFull where there is no room, and the codes of workspace.Open.
 func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Secured, error) {
-	p, err := s.at(at.ID)
+	p, err := s.openPlace(at.ID)
 	if err != nil {
-		return Secured{}, explain(err)
+		return Secured{}, explainError(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget()
-	_, said, err := p.take(ctx, at.Root, nil)
+	p.removeUnneeded()
+	_, said, err := p.takeSnapshot(ctx, at.Root, nil)
 	// it only keeps the tree from being swept, which a loss of power does not do: it is not synced,
 	// so that nothing is where nothing has moved
 	if err == nil {
 		err = os.WriteFile(filepath.Join(p.dir, "calls", call.String()), []byte(said.Tree.String()), 0o600)
 	}
-	return said, explain(err)
+	return said, explainError(err)
 }
 
-// skipped is what is left out of a workspace, relative to it.
-func (s *Store) skipped(root string) string {
+// skippedPath is what is left out of a workspace, relative to it.
+func (s *Store) skippedPath(root string) string {
 	skip, err := filepath.EvalSymlinks(s.skip)
 	if err != nil {
 		return ""
@@ -106,8 +106,8 @@ func (s *Store) skipped(root string) string {
 	return filepath.ToSlash(inside)
 }
 
-// fits counts a file in, unless it is beyond the bounds.
-func (s *Store) fits(e *workspace.SurveyEntry, said *Secured) bool {
+// countFile counts a file in, unless it is beyond the bounds.
+func (s *Store) countFile(e *workspace.SurveyEntry, said *Secured) bool {
 	if e.Size > s.bounds.File || said.Bytes+e.Size > s.bounds.Total || said.Files >= s.bounds.Files {
 		return false
 	}
@@ -116,8 +116,8 @@ func (s *Store) fits(e *workspace.SurveyEntry, said *Secured) bool {
 	return true
 }
 
-// at opens what is kept of a workspace.
-func (s *Store) at(id regie.ID) (*place, error) {
+// openPlace opens what is kept of a workspace.
+func (s *Store) openPlace(id regie.ID) (*place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.places[id]; p != nil {
@@ -134,19 +134,19 @@ func (s *Store) at(id regie.ID) (*place, error) {
 		return nil, err
 	}
 	if data, err := os.ReadFile(filepath.Join(p.dir, "latest")); err == nil && p.name.UnmarshalText(data) == nil {
-		if p.latest, err = p.tree(p.name); err != nil {
+		if p.latest, err = p.readTree(p.name); err != nil {
 			p.latest, p.name = nil, regie.Hash{} // it is only what makes the next one fast
 		}
 	}
 	trees, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // it was just made
 	p.trees, p.sweepAt = len(trees), spare
 	s.places[id] = p
-	s.evict(id)
+	s.evictOldest(id)
 	return p, nil
 }
 
-// tree reads a tree by its name.
-func (p *place) tree(name regie.Hash) (*tree, error) {
+// readTree reads a tree by its name.
+func (p *place) readTree(name regie.Hash) (*tree, error) {
 	if name == p.name && p.latest != nil {
 		return p.latest, nil
 	}
@@ -160,12 +160,12 @@ func (p *place) tree(name regie.Hash) (*tree, error) {
 	case regie.HashOf(data) != name:
 		return nil, errTree
 	}
-	return decode(data)
+	return decodeTree(data)
 }
 
-// take secures what a workspace holds. before is the tree whose ignore files count; nil: those that
-// are there. The tree is the latest one then.
-func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secured, error) {
+// takeSnapshot secures what a workspace holds. before is the tree whose ignore files count; nil:
+// those that are there. The tree is the latest one then.
+func (p *place) takeSnapshot(ctx context.Context, dir string, before *tree) (*tree, Secured, error) {
 	var said Secured
 	root, err := workspace.Open(dir)
 	if err != nil {
@@ -179,7 +179,7 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	// What was covered once stays so, whatever is written into ignore files since: by a command,
 	// for example.
 	how := workspace.Surveying{
-		File: t.file, Skip: p.skipped(dir),
+		File: t.takeFile, Skip: p.skippedPath(dir),
 		Known: func(name string) bool { return t.known[name] != nil },
 	}
 	if before != nil {
@@ -187,10 +187,10 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	}
 	found, err := root.Survey(ctx, how)
 	if err == nil {
-		err = p.objects.sync()
+		err = p.objects.syncPut()
 	}
 	if err != nil {
-		p.objects.drop()
+		p.objects.dropUnsynced()
 		return nil, said, err
 	}
 	now := &tree{
@@ -206,11 +206,11 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 			now.nodes[i].Hash, now.nodes[i].Read = n.Hash, n.Read
 		}
 	}
-	if p.latest != nil && len(t.read) == 0 && now.equal(p.latest) {
+	if p.latest != nil && len(t.read) == 0 && now.equalTo(p.latest) {
 		said.Tree = p.name
 		return p.latest, said, nil
 	}
-	said.Tree, err = p.keep(now)
+	said.Tree, err = p.keepTree(now)
 	return now, said, err
 }
 
@@ -264,9 +264,9 @@ type taking struct {
 	read  map[string]node // files that were read for it, or could not be
 }
 
-// file secures one file.
-func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) error {
-	if !t.fits(e, t.said) {
+// takeFile secures one file.
+func (t *taking) takeFile(e *workspace.SurveyEntry, open func() (*os.File, error)) error {
+	if !t.countFile(e, t.said) {
 		t.read[e.Path] = node{SurveyEntry: *e}
 		return nil
 	}
@@ -281,7 +281,7 @@ func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) e
 		f, err = open()
 	}
 	if err == nil {
-		out.Hash, _, err = t.objects.put(f, t.bounds.File)
+		out.Hash, _, err = t.objects.putContent(f, t.bounds.File)
 		_ = f.Close() // it was only read
 	}
 	switch {
@@ -300,8 +300,8 @@ func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) e
 
 var errLate = errors.New("there was no time to read it")
 
-// explain gives an error of the operating system a code and a sentence.
-func explain(err error) error {
+// explainError gives an error of the operating system a code and a sentence.
+func explainError(err error) error {
 	_, coded := errors.AsType[*regie.Error](err)
 	switch {
 	case err == nil || coded, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

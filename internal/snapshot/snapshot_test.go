@@ -113,7 +113,7 @@ func (d *desk) tick() {
 func marks(c Changes) string {
 	var out []string
 	for i := range c.Files {
-		out = append(out, mark(&c.Files[i])+" "+c.Files[i].Path)
+		out = append(out, changeMark(&c.Files[i])+" "+c.Files[i].Path)
 	}
 	return strings.Join(out, ", ")
 }
@@ -365,7 +365,7 @@ func TestSweeps(t *testing.T) {
 	p.sweepAt = 0
 	p.trees = manyTrees + 1
 	d.take(regie.NewID())
-	p.objects.sweep(func() map[regie.Hash]bool { _, live := p.live(); return live }())
+	p.objects.sweepUnnamed(func() map[regie.Hash]bool { _, live := p.neededTrees(); return live }())
 	if n := len(p.objects.have); n > manyTracked+3 {
 		t.Errorf("%d contents are kept", n)
 	}
@@ -385,15 +385,15 @@ func FuzzDecode(f *testing.F) {
 		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644}, Hash: regie.HashOf(nil), Read: 7},
 		{SurveyEntry: workspace.SurveyEntry{Path: "l", Mode: fs.ModeSymlink, Target: "d"}},
 	}, rules: map[string]workspace.Rules{".": {3: []byte("x")}}}
-	f.Add(t.encode())
+	f.Add(t.encodeTree())
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		read, err := decode(data)
+		read, err := decodeTree(data)
 		if err != nil {
 			return
 		}
-		again, err := decode(read.encode())
-		if err != nil || !again.equal(read) {
+		again, err := decodeTree(read.encodeTree())
+		if err != nil || !again.equalTo(read) {
 			t.Errorf("%v: %+v became %+v", err, read, again)
 		}
 	})

@@ -18,8 +18,8 @@ type node struct {
 	Read int64      // when it was read, nanoseconds since 1970
 }
 
-// held reports whether the content from before is there to be put back.
-func (n *node) held() bool {
+// isHeld reports whether the content from before is there to be put back.
+func (n *node) isHeld() bool {
 	return n.Mode.IsRegular() && !n.Hash.IsZero() || n.Mode.Type() == fs.ModeSymlink
 }
 
@@ -48,8 +48,8 @@ func (t *tree) byPath() map[string]*node {
 	return t.paths
 }
 
-// equal reports whether two trees are the same in every respect.
-func (t *tree) equal(other *tree) bool {
+// equalTo reports whether two trees are the same in every respect.
+func (t *tree) equalTo(other *tree) bool {
 	return t.git == other.git && t.aside == other.aside && slices.Equal(t.blind, other.blind) &&
 		slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
 		return slices.EqualFunc(a[:], b[:], bytes.Equal)
@@ -68,8 +68,8 @@ type form struct {
 	Blind      []string
 }
 
-// encode writes a tree; the same tree always gives the same bytes.
-func (t *tree) encode() []byte {
+// encodeTree writes a tree; the same tree always gives the same bytes.
+func (t *tree) encodeTree() []byte {
 	out := form{
 		Nodes: t.nodes, Dirs: slices.Sorted(maps.Keys(t.rules)), Git: t.git, Aside: t.aside, Blind: t.blind,
 	}
@@ -81,8 +81,8 @@ func (t *tree) encode() []byte {
 	return data.Bytes()
 }
 
-// decode reads a tree. It returns CodeCorrupt for what encode has not written.
-func decode(data []byte) (*tree, error) {
+// decodeTree reads a tree. It returns CodeCorrupt for what encode has not written.
+func decodeTree(data []byte) (*tree, error) {
 	rest, ours := bytes.CutPrefix(data, []byte(magic))
 	from := bytes.NewReader(rest)
 	var in form

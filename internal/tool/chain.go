@@ -33,7 +33,7 @@ func Foresee(ctx context.Context, t Tool, inv *Invocation) []State {
 	if foresee == nil {
 		return nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State, error) {
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State, error) {
 		return foresee(ctx, inv)
 	})
 	if a.err != nil {

@@ -44,12 +44,12 @@ type Checked struct {
 // wrote always gets a name, a signature, and either a tool to run or a structured error with the
 // nearest names.
 func (r *Registry) Check(name, arguments string) Checked {
-	canonical, problem := canonicalise(arguments)
+	canonical, problem := canonicalJSON(arguments)
 	c := Checked{Arguments: canonical}
-	e := r.find(name)
+	e := r.findEntry(name)
 	if e == nil {
-		c.Name, c.NotRun = clean(name, maxCanonicalName), regie.NotRunOutOfScope
-		c.Signature = signature(c.Name, canonical)
+		c.Name, c.NotRun = cleanText(name, maxCanonicalName), regie.NotRunOutOfScope
+		c.Signature = signCall(c.Name, canonical)
 		if away := r.Away(name); away != nil {
 			c.Error = NotThere(away)
 			return c
@@ -61,9 +61,9 @@ func (r *Registry) Check(name, arguments string) Checked {
 	c.Name, c.Tool, c.Definition = e.definition.Name, e.tool, e.hash
 	canonical, c.Asks = e.takeFlag(canonical)
 	c.Arguments = canonical
-	c.Signature = signature(c.Name, canonical)
+	c.Signature = signCall(c.Name, canonical)
 	if problem == nil {
-		problem = e.validate(canonical)
+		problem = e.checkSchema(canonical)
 	}
 	if problem != nil {
 		c.Error, c.NotRun = problem, regie.NotRunInvalid
@@ -74,47 +74,48 @@ func (r *Registry) Check(name, arguments string) Checked {
 // NotThere is the error of a call whose toolkit is away for now: nothing of it was run.
 func NotThere(away error) *regie.CallError {
 	return &regie.CallError{
-		Code: regie.CodeServerDown, Message: clean(away.Error()+": nothing was run", maxMessage), Retryable: true,
+		Code: regie.CodeServerDown, Message: cleanText(away.Error()+": nothing was run", maxMessage), Retryable: true,
 		Hint: "do without it, or say that it is missing; it is tried again, and its tools come with a later message",
 	}
 }
 
-// signature separates name and arguments by a NUL, which no name holds.
-func signature(name string, arguments []byte) regie.Hash {
+// signCall separates name and arguments by a NUL, which no name holds.
+func signCall(name string, arguments []byte) regie.Hash {
 	data := make([]byte, 0, len(name)+1+len(arguments))
 	data = append(append(append(data, name...), 0), arguments...)
 	return regie.HashOf(data)
 }
 
-// canonicalise returns the canonical form of a strict JSON object (RFC 8785), or the raw bytes with
-// what is wrong with them. Some models send nothing where a tool has no parameters (spec 12.6).
-func canonicalise(arguments string) ([]byte, *regie.CallError) {
+// canonicalJSON returns the canonical form of a strict JSON object (RFC 8785), or the raw bytes
+// with what is wrong with them. Some models send nothing where a tool has no parameters (spec
+// 12.6).
+func canonicalJSON(arguments string) ([]byte, *regie.CallError) {
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
 	raw := []byte(arguments)
 	if len(raw) > maxArguments {
-		return raw, invalid("", fmt.Sprintf("the arguments have %d bytes, at most %d are allowed", len(raw),
+		return raw, invalidParameter("", fmt.Sprintf("the arguments have %d bytes, at most %d are allowed", len(raw),
 			maxArguments))
 	}
-	if problem := scan(raw); problem != "" {
-		return raw, invalid("", problem)
+	if problem := findHidden(raw); problem != "" {
+		return raw, invalidParameter("", problem)
 	}
 	canonical := jsontext.Value(slices.Clone(raw))
 	if err := canonical.Canonicalize(); err != nil {
-		return raw, invalid("", "the arguments are not one strict JSON value: "+syntax(err))
+		return raw, invalidParameter("", "the arguments are not one strict JSON value: "+syntaxError(err))
 	}
 	if canonical.Kind() != '{' {
-		return canonical, invalid("", "the arguments must be a JSON object")
+		return canonical, invalidParameter("", "the arguments must be a JSON object")
 	}
 	return canonical, nil
 }
 
-// validate compares canonical arguments with the tool's schema.
-func (e *entry) validate(canonical []byte) *regie.CallError {
+// checkSchema compares canonical arguments with the tool's schema.
+func (e *entry) checkSchema(canonical []byte) *regie.CallError {
 	var value map[string]any
 	if err := jsonv2.Unmarshal(canonical, &value); err != nil {
-		return invalid("", plain.Clip("the arguments cannot be read: "+err.Error(), 500))
+		return invalidParameter("", plain.Clip("the arguments cannot be read: "+err.Error(), 500))
 	}
 	if e.closed {
 		for name := range value {
@@ -124,7 +125,7 @@ func (e *entry) validate(canonical []byte) *regie.CallError {
 		}
 	}
 	if err := e.schema.Validate(value); err != nil {
-		return e.misfit(err, value)
+		return e.explainMisfit(err, value)
 	}
 	return nil
 }
@@ -142,27 +143,27 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 	if len(e.properties) > 0 {
 		known = "the parameters are " + strings.Join(e.properties, ", ")
 	}
-	problem := invalid(name, plain.Clip(fmt.Sprintf("there is no parameter %q; %s", plain.Clip(name, 60), known), 1000))
-	problem.Hint = didYouMean(nearest(name, e.properties))
+	problem := invalidParameter(name, plain.Clip(fmt.Sprintf("there is no parameter %q; %s", plain.Clip(name, 60), known), 1000))
+	problem.Hint = didYouMean(nearestNames(name, e.properties))
 	return problem
 }
 
-// misfit says which parameter does not fit, what it should be, and why.
-func (e *entry) misfit(err error, value map[string]any) *regie.CallError {
+// explainMisfit says which parameter does not fit, what it should be, and why.
+func (e *entry) explainMisfit(err error, value map[string]any) *regie.CallError {
 	for _, name := range e.source.Required {
 		if _, ok := value[name]; !ok {
-			return invalid(name, fmt.Sprintf("the parameter %q is missing%s", plain.Clip(name, 60), e.expected(name)))
+			return invalidParameter(name, fmt.Sprintf("the parameter %q is missing%s", plain.Clip(name, 60), e.describeExpected(name)))
 		}
 	}
-	name, cause := culprit(err, e.properties), plain.Clip(lastCause(err), 300)
+	name, cause := faultyParameter(err, e.properties), plain.Clip(lastCause(err), 300)
 	if name == "" {
-		return invalid("", "the arguments do not fit the tool: "+cause)
+		return invalidParameter("", "the arguments do not fit the tool: "+cause)
 	}
-	return invalid(name, fmt.Sprintf("the parameter %q does not fit%s: %s", name, e.expected(name), cause))
+	return invalidParameter(name, fmt.Sprintf("the parameter %q does not fit%s: %s", name, e.describeExpected(name), cause))
 }
 
-// expected describes what a parameter must be.
-func (e *entry) expected(name string) string {
+// describeExpected describes what a parameter must be.
+func (e *entry) describeExpected(name string) string {
 	property := e.source.Properties[name]
 	switch {
 	case property == nil:
@@ -191,9 +192,9 @@ func (e *entry) expected(name string) string {
 	}
 }
 
-// invalid is an error that the same arguments would meet again.
-func invalid(param, message string) *regie.CallError {
-	return &regie.CallError{Code: regie.CodeBadArguments, Message: clean(message, 2000), Param: clean(param, 60)}
+// invalidParameter is an error that the same arguments would meet again.
+func invalidParameter(param, message string) *regie.CallError {
+	return &regie.CallError{Code: regie.CodeBadArguments, Message: cleanText(message, 2000), Param: cleanText(param, 60)}
 }
 
 func didYouMean(names []string) string {
@@ -203,10 +204,10 @@ func didYouMean(names []string) string {
 	return "did you mean " + strings.Join(names, ", ") + "?"
 }
 
-// scan looks for what canonical JSON would hide, without reading the values: nesting beyond the
-// bound, and numbers that a float64 does not hold. Two calls with different such numbers would
+// findHidden looks for what canonical JSON would hide, without reading the values: nesting beyond
+// the bound, and numbers that a float64 does not hold. Two calls with different such numbers would
 // share a canonical form, and so an approval.
-func scan(data []byte) string {
+func findHidden(data []byte) string {
 	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -223,7 +224,7 @@ func scan(data []byte) string {
 			for end < len(data) && strings.IndexByte("0123456789+-.eE", data[end]) >= 0 {
 				end++
 			}
-			if number := string(data[i:end]); !exact(number) {
+			if number := string(data[i:end]); !isExact(number) {
 				return fmt.Sprintf("the number %s cannot be held exactly: write it as text", plain.Clip(number, 60))
 			}
 			i = end - 1
@@ -245,8 +246,8 @@ func endOfString(data []byte, start int) int {
 	return len(data)
 }
 
-// exact reports whether a float64 keeps an integer's digits, and does not overflow.
-func exact(number string) bool {
+// isExact reports whether a float64 keeps an integer's digits, and does not overflow.
+func isExact(number string) bool {
 	fraction := strings.ContainsAny(number, ".eE")
 	if len(number) <= 15 && !fraction {
 		return true
@@ -259,7 +260,7 @@ func exact(number string) bool {
 	return err != nil || fraction || strconv.FormatFloat(f, 'f', -1, 64) == number
 }
 
-func syntax(err error) string {
+func syntaxError(err error) string {
 	var bad *jsontext.SyntacticError
 	if errors.As(err, &bad) && bad.Err != nil {
 		return plain.Clip(fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset), 300)
@@ -278,9 +279,9 @@ func lastCause(err error) string {
 	}
 }
 
-// culprit finds the parameter that a validation error speaks of: the validator names the place in
-// the schema before the cause.
-func culprit(err error, properties []string) string {
+// faultyParameter finds the parameter that a validation error speaks of: the validator names the
+// place in the schema before the cause.
+func faultyParameter(err error, properties []string) string {
 	place := strings.TrimSuffix(err.Error(), lastCause(err))
 	for _, property := range properties {
 		at := "/properties/" + property

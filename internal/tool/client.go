@@ -33,7 +33,7 @@ func (r *Registry) WithClient(tools []regie.ClientTool) (*Registry, error) {
 	}
 	made := make([]Tool, len(tools))
 	for i, t := range tools {
-		if other := r.find(t.Name); other != nil {
+		if other := r.findEntry(t.Name); other != nil {
 			return nil, regie.Errorf(regie.CodeBadRequest, "the agent has a tool %s itself: give yours another name",
 				t.Name)
 		}
@@ -74,6 +74,6 @@ func describesObject(parameters json.RawMessage) bool {
 // ClientSignature is the signature of a call of a client's tool that is not in the registry: of one
 // in a history that it brings.
 func ClientSignature(name, arguments string) regie.Hash {
-	canonical, _ := canonicalise(arguments)
-	return signature(name, canonical)
+	canonical, _ := canonicalJSON(arguments)
+	return signCall(name, canonical)
 }

@@ -57,7 +57,7 @@ func (m *Mask) Text(text string) string {
 	if m == nil || !slices.ContainsFunc(m.secrets, func(s Secret) bool { return strings.Contains(text, s.Value) }) {
 		return text
 	}
-	out, _ := m.scan(text, true)
+	out, _ := m.maskText(text, true)
 	return out
 }
 
@@ -75,9 +75,9 @@ func (m *Mask) Placed(before []byte, text string) string {
 	return ""
 }
 
-// scan masks a text. Where more may follow, what could be the beginning of a secret at its end is
-// held back.
-func (m *Mask) scan(text string, last bool) (out, held string) {
+// maskText masks a text. Where more may follow, what could be the beginning of a secret at its end
+// is held back.
+func (m *Mask) maskText(text string, last bool) (out, held string) {
 	var b strings.Builder
 	from := 0
 next:
@@ -102,8 +102,8 @@ next:
 	return b.String(), ""
 }
 
-// sentence masks what a sentence names.
-func (m *Mask) sentence(s regie.Sentence) regie.Sentence {
+// maskSentence masks what a sentence names.
+func (m *Mask) maskSentence(s regie.Sentence) regie.Sentence {
 	if m == nil {
 		return s
 	}
@@ -113,26 +113,26 @@ func (m *Mask) sentence(s regie.Sentence) regie.Sentence {
 	}
 	s.About = slices.Clone(s.About)
 	for i := range s.About {
-		s.About[i] = m.sentence(s.About[i])
+		s.About[i] = m.maskSentence(s.About[i])
 	}
 	return s
 }
 
-// preview masks what a person is shown before a call: it is stored.
-func (m *Mask) preview(p regie.Preview) regie.Preview {
+// maskPreview masks what a person is shown before a call: it is stored.
+func (m *Mask) maskPreview(p regie.Preview) regie.Preview {
 	if m == nil {
 		return p
 	}
-	p.Sentence, p.Diff = m.sentence(p.Sentence), m.Text(p.Diff)
+	p.Sentence, p.Diff = m.maskSentence(p.Sentence), m.Text(p.Diff)
 	p.Warnings = slices.Clone(p.Warnings)
 	for i := range p.Warnings {
-		p.Warnings[i] = m.sentence(p.Warnings[i])
+		p.Warnings[i] = m.maskSentence(p.Warnings[i])
 	}
 	return p
 }
 
-// error masks what an error says; what kind of error it is stays.
-func (m *Mask) error(err error) error {
+// maskError masks what an error says; what kind of error it is stays.
+func (m *Mask) maskError(err error) error {
 	if m == nil || err == nil {
 		return err
 	}
@@ -154,23 +154,23 @@ func (e maskedError) Error() string { return e.text }
 // Unwrap returns the error that is said in other words.
 func (e maskedError) Unwrap() error { return e.error }
 
-// problem masks what callError takes from elsewhere than an error's text.
-func (m *Mask) problem(p *regie.CallError) *regie.CallError {
+// maskCallError masks what callError takes from elsewhere than an error's text.
+func (m *Mask) maskCallError(p *regie.CallError) *regie.CallError {
 	if m != nil && p != nil {
 		p.Message, p.Param, p.Hint = m.Text(p.Message), m.Text(p.Param), m.Text(p.Hint)
 	}
 	return p
 }
 
-// streaming returns an invocation whose output and sentences are masked, and what is to be called
-// when no more comes.
-func (m *Mask) streaming(inv *Invocation) (masked *Invocation, flush func()) {
+// maskInvocation returns an invocation whose output and sentences are masked, and what is to be
+// called when no more comes.
+func (m *Mask) maskInvocation(inv *Invocation) (masked *Invocation, flush func()) {
 	if m == nil || inv.Output == nil && inv.Say == nil {
 		return inv, func() {}
 	}
 	out := *inv
 	if inv.Say != nil {
-		out.Say = func(said regie.Sentence) { inv.Say(m.sentence(said)) }
+		out.Say = func(said regie.Sentence) { inv.Say(m.maskSentence(said)) }
 	}
 	if inv.Output == nil {
 		return &out, func() {}
@@ -180,7 +180,7 @@ func (m *Mask) streaming(inv *Invocation) (masked *Invocation, flush func()) {
 	put := func(text string, last bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if text, held = m.scan(held+text, last); text != "" {
+		if text, held = m.maskText(held+text, last); text != "" {
 			inv.Output(text)
 		}
 	}

@@ -36,7 +36,7 @@ func TestMask(t *testing.T) {
 		}
 		for size := 1; size < 8; size++ { // in pieces of any size the same comes out
 			var b strings.Builder
-			inv, flush := m.streaming(&Invocation{Output: func(text string) { b.WriteString(text) }})
+			inv, flush := m.maskInvocation(&Invocation{Output: func(text string) { b.WriteString(text) }})
 			for i := 0; i < len(text); i += size {
 				inv.Output(text[i:min(i+size, len(text))])
 			}
@@ -120,7 +120,7 @@ func TestMasked(t *testing.T) {
 	if len(MustAsk(t.Context(), leaky, inv)) != 1 {
 		t.Error("nobody is asked")
 	}
-	if err := inv.Mask.error(NotDone{errors.New(canary)}); err.Error() != "[secret: KEY]" {
+	if err := inv.Mask.maskError(NotDone{errors.New(canary)}); err.Error() != "[secret: KEY]" {
 		t.Errorf("got %v", err)
 	} else if _, is := errors.AsType[NotDone](err); !is {
 		t.Error("what was not done is no longer known not to be")

@@ -49,7 +49,7 @@ func (r *Registry) WireName(canonical string) string {
 	if e := r.byName[canonical]; e != nil {
 		return e.wire
 	}
-	if own := clientName(canonical); own != "" && r.find(own) == nil {
+	if own := clientName(canonical); own != "" && r.findEntry(own) == nil {
 		return own
 	}
 	return WireName(canonical)
@@ -65,10 +65,10 @@ func clientName(canonical string) string {
 	return own
 }
 
-// find looks a tool up by what a model wrote: the wire name, the canonical one, which alone has a
-// dot, or an alias. A client's tool is also found by its name with the toolkit, which older threads
-// may quote.
-func (r *Registry) find(name string) *entry {
+// findEntry looks a tool up by what a model wrote: the wire name, the canonical one, which alone
+// has a dot, or an alias. A client's tool is also found by its name with the toolkit, which older
+// threads may quote.
+func (r *Registry) findEntry(name string) *entry {
 	if e := r.byWire[name]; e != nil {
 		return e
 	}
@@ -83,7 +83,7 @@ func (r *Registry) find(name string) *entry {
 
 // Find returns the definition of the tool that a model means by any of its names (decision 27).
 func (r *Registry) Find(name string) (regie.ToolDefinition, bool) {
-	if e := r.find(name); e != nil {
+	if e := r.findEntry(name); e != nil {
 		return e.definition, true
 	}
 	return regie.ToolDefinition{}, false
@@ -95,11 +95,11 @@ func (r *Registry) Nearest(name string) []string {
 	for i, e := range r.sorted {
 		names[i] = e.wire
 	}
-	return nearest(name, names)
+	return nearestNames(name, names)
 }
 
-// nearest returns up to three candidates within half of name's length, best first.
-func nearest(name string, candidates []string) []string {
+// nearestNames returns up to three candidates within half of name's length, best first.
+func nearestNames(name string, candidates []string) []string {
 	type scored struct {
 		name string
 		cost int

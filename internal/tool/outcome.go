@@ -20,8 +20,8 @@ const (
 // one of the session toolkit.
 const ReadResult = "session.read_result"
 
-// transient reports whether the same call may succeed a moment later.
-func transient(err error) bool {
+// isTransient reports whether the same call may succeed a moment later.
+func isTransient(err error) bool {
 	coded, ok := errors.AsType[*regie.Error](err)
 	if !ok {
 		return false
@@ -40,14 +40,14 @@ func transient(err error) bool {
 // where the same arguments may succeed once the world has changed.
 func callError(err error) *regie.CallError {
 	out := &regie.CallError{
-		Code: regie.CodeToolError, Message: clean(err.Error(), maxMessage),
-		Retryable: transient(err),
+		Code: regie.CodeToolError, Message: cleanText(err.Error(), maxMessage),
+		Retryable: isTransient(err),
 	}
 	if coded, ok := errors.AsType[*regie.Error](err); ok {
 		out.Code = coded.Code
 	}
 	if advice, ok := errors.AsType[Advice](err); ok {
-		out.Param, out.Hint = clean(advice.Param, 60), clean(advice.Hint, maxMessage)
+		out.Param, out.Hint = cleanText(advice.Param, 60), cleanText(advice.Hint, maxMessage)
 	}
 	switch out.Code {
 	case regie.CodeFileChanged, regie.CodeTextNotFound, regie.CodeTextAmbiguous, regie.CodeFileNotFound,
@@ -58,8 +58,8 @@ func callError(err error) *regie.CallError {
 	return out
 }
 
-// unknown is the outcome that only evidence or a person ends (decision 5).
-func unknown(err error) Outcome {
+// unknownOutcome is the outcome that only evidence or a person ends (decision 5).
+func unknownOutcome(err error) Outcome {
 	problem := callError(err)
 	code := regie.CodeOutcomeUnknown
 	// the same call ends there again
@@ -71,30 +71,30 @@ func unknown(err error) Outcome {
 	}}
 }
 
-// succeeded bounds what the model reads of a result (spec 3.2).
-func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Outcome {
+// successOutcome bounds what the model reads of a result (spec 3.2).
+func successOutcome(definition regie.ToolDefinition, call regie.ID, result Result) Outcome {
 	bound := definition.MaxResult
 	if bound <= 0 {
 		bound = defaultResult
 	}
-	whole := clean(result.Content, maxWhole)
+	whole := cleanText(result.Content, maxWhole)
 	if len(whole) <= bound {
 		return Outcome{State: regie.CallSucceeded, Result: whole}
 	}
 	rest := func(shown int) string {
 		if result.Rest != "" {
-			return clean(result.Rest, 200)
+			return cleanText(result.Rest, 200)
 		}
 		return fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
 	}
-	shown := plain.Clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
+	shown := plain.Clip(whole, max(0, bound-len(truncationMarker(bound, len(result.Content), rest(bound)))))
 	return Outcome{
-		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))),
+		State: regie.CallSucceeded, Result: shown + truncationMarker(len(shown), len(result.Content), rest(len(shown))),
 		Whole: whole,
 	}
 }
 
-func marker(shown, size int, rest string) string {
+func truncationMarker(shown, size int, rest string) string {
 	return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, size, rest)
 }
 
@@ -105,13 +105,14 @@ func (o Outcome) Unkept(why error) string {
 		return o.Result
 	}
 	said := fmt.Sprintf("\n[shortened: the rest is lost, because it could not be stored (%s): ask again for less]",
-		clean(why.Error(), 150))
+		cleanText(why.Error(), 150))
 	shown := o.Result[:strings.LastIndex(o.Result, "\n[shortened: ")]
 	return plain.Clip(shown, len(o.Result)-len(said)) + said
 }
 
-// clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.
-func clean(s string, n int) string {
+// cleanText makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n
+// bytes.
+func cleanText(s string, n int) string {
 	s = strings.ToValidUTF8(plain.Clip(s, n), "\uFFFD")
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")

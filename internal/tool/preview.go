@@ -42,7 +42,7 @@ func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, 
 	alone.Assumed = nil
 	if without, refused := previewOf(ctx, t, &alone); refused == nil {
 		without.Warnings = append(without.Warnings,
-			harmless(regie.Say("it can only run if the calls before it in this reply do not: after them, %s",
+			sanitizeSentence(regie.Say("it can only run if the calls before it in this reply do not: after them, %s",
 				problem.Message)))
 		return without, nil
 	}
@@ -52,31 +52,31 @@ func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, 
 func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
 	preview := SidesOf(t).Preview
 	if preview == nil {
-		return finish(t, inv, generic(t, inv)), nil
+		return finishPreview(t, inv, genericPreview(t, inv)), nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) {
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) {
 		return preview(ctx, inv)
 	})
-	a.value, a.err = inv.Mask.preview(a.value), inv.Mask.error(a.err)
+	a.value, a.err = inv.Mask.maskPreview(a.value), inv.Mask.maskError(a.err)
 	switch {
 	case a.err == nil && !a.value.Sentence.IsZero():
-		return finish(t, inv, a.value), nil
-	case refuses(a.err):
-		return finish(t, inv, generic(t, inv)), inv.Mask.problem(callError(a.err))
+		return finishPreview(t, inv, a.value), nil
+	case isRefusal(a.err):
+		return finishPreview(t, inv, genericPreview(t, inv)), inv.Mask.maskCallError(callError(a.err))
 	}
-	p := generic(t, inv)
+	p := genericPreview(t, inv)
 	if a.err != nil {
 		p.Warnings = append(p.Warnings, regie.Say("the tool could not show what the call would do: %s",
 			callError(a.err).Message))
 	}
-	return finish(t, inv, p), nil
+	return finishPreview(t, inv, p), nil
 }
 
-// refuses tells a tool's own refusal, which its Run would repeat, from a preview that did not
+// isRefusal tells a tool's own refusal, which its Run would repeat, from a preview that did not
 // succeed for a reason of its own.
-func refuses(err error) bool {
+func isRefusal(err error) bool {
 	coded, ok := errors.AsType[*regie.Error](err)
-	if !ok || transient(err) {
+	if !ok || isTransient(err) {
 		return false
 	}
 	switch coded.Code {
@@ -99,7 +99,7 @@ func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditi
 		return regie.Errorf(regie.CodeStalePreview,
 			"the tool can no longer check what the preview showed: look at the call again")
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (struct{}, error) {
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, check(ctx, inv, preconditions)
 	})
 	return a.err
@@ -112,15 +112,15 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	if mustAsk == nil {
 		return nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) {
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) {
 		return mustAsk(ctx, inv), nil
 	})
 	if a.err != nil {
-		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s",
-			callError(inv.Mask.error(a.err)).Message))}
+		return []regie.Sentence{sanitizeSentence(regie.Say("the tool could not say whether this call needs a person's word: %s",
+			callError(inv.Mask.maskError(a.err)).Message))}
 	}
 	for i := range a.value {
-		a.value[i] = harmless(inv.Mask.sentence(a.value[i]))
+		a.value[i] = sanitizeSentence(inv.Mask.maskSentence(a.value[i]))
 	}
 	return a.value
 }
@@ -135,17 +135,17 @@ func Command(t Tool, inv *Invocation) (regie.Command, bool) {
 		command regie.Command
 		literal bool
 	}
-	a := attempt(context.Background(), min(previewTimeout, timeoutOf(t)), func(context.Context) (out found, err error) {
+	a := runAttempt(context.Background(), min(previewTimeout, timeoutOf(t)), func(context.Context) (out found, err error) {
 		out.command, out.literal = commandOf(inv)
 		return out, nil
 	})
 	return a.value.command, a.value.literal && a.err == nil
 }
 
-// generic describes a call by its name and arguments. A list of what waits shows sentences alone:
-// two calls of one tool are told apart there.
-func generic(t Tool, inv *Invocation) regie.Preview {
-	p := regie.Preview{Diff: indented(inv.Arguments)}
+// genericPreview describes a call by its name and arguments. A list of what waits shows sentences
+// alone: two calls of one tool are told apart there.
+func genericPreview(t Tool, inv *Invocation) regie.Preview {
+	p := regie.Preview{Diff: indentArguments(inv.Arguments)}
 	name, brief := t.Definition().Name, inv.Arguments
 	var compact bytes.Buffer
 	switch {
@@ -162,8 +162,9 @@ func generic(t Tool, inv *Invocation) regie.Preview {
 	return p
 }
 
-// indented writes arguments for a reader. What is hidden stays JSON: it is written as an escape.
-func indented(arguments []byte) string {
+// indentArguments writes arguments for a reader. What is hidden stays JSON: it is written as an
+// escape.
+func indentArguments(arguments []byte) string {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		return "{}\n"
 	}
@@ -178,28 +179,28 @@ func indented(arguments []byte) string {
 	return plain.JSON(out.String())
 }
 
-// finish makes a preview safe to store and to show, whoever made it.
-func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
+// finishPreview makes a preview safe to store and to show, whoever made it.
+func finishPreview(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 	name := t.Definition().Name
-	p.Sentence = harmless(p.Sentence)
+	p.Sentence = sanitizeSentence(p.Sentence)
 	p.Warnings = append([]regie.Sentence(nil), p.Warnings...)
 	warnChained(inv, &p)
 	for i, warning := range p.Warnings {
-		p.Warnings[i] = harmless(warning)
+		p.Warnings[i] = sanitizeSentence(warning)
 	}
 	var whole int
-	if p.Diff, whole = shown(p.Diff); whole > 0 {
+	if p.Diff, whole = truncateDiff(p.Diff); whole > 0 {
 		p.Warnings = append(p.Warnings, regie.Say("only a part is shown: the whole has %s bytes", fmt.Sprint(whole)))
 	}
 	// as they came, where they are not strict JSON: so is their signature
-	canonical, _ := canonicalise(string(inv.Arguments))
+	canonical, _ := canonicalJSON(string(inv.Arguments))
 	scopes := []regie.Scope{{
-		Tool: name, Kind: regie.ScopeExact, Value: signature(name, canonical).String(),
+		Tool: name, Kind: regie.ScopeExact, Value: signCall(name, canonical).String(),
 		Sentence: regie.Say("%s with exactly these arguments", name),
 	}}
 	for _, scope := range p.Scopes {
 		scope.Tool = name // an answer about one tool never covers another
-		scope.Sentence = harmless(scope.Sentence)
+		scope.Sentence = sanitizeSentence(scope.Sentence)
 		scopes = append(scopes, scope)
 	}
 	if p.Scopes = scopes; p.Once {
@@ -208,8 +209,9 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 	return p
 }
 
-// harmless makes a sentence's arguments visible and bounds them. The format is the program's own.
-func harmless(s regie.Sentence) regie.Sentence {
+// sanitizeSentence makes a sentence's arguments visible and bounds them. The format is the
+// program's own.
+func sanitizeSentence(s regie.Sentence) regie.Sentence {
 	args := make([]string, len(s.Args))
 	for i, arg := range s.Args {
 		args[i] = plain.Line(plain.Spaces(plain.Clip(arg, maxSaid)))
@@ -221,10 +223,10 @@ func harmless(s regie.Sentence) regie.Sentence {
 	return s
 }
 
-// shown makes a diff visible and bounds it. The second result is the size of what was cut, zero
-// where all is shown. Cut lines end at a line feed where there is one, so that no line looks whole
-// and is not.
-func shown(diff string) (text string, whole int) {
+// truncateDiff makes a diff visible and bounds it. The second result is the size of what was cut,
+// zero where all is shown. Cut lines end at a line feed where there is one, so that no line looks
+// whole and is not.
+func truncateDiff(diff string) (text string, whole int) {
 	text = plain.Visible(plain.Spaces(plain.Clip(diff, regie.MaxDiff))) // it only grows
 	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {
 		return text, 0

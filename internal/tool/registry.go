@@ -63,18 +63,18 @@ func (r *Registry) addTools(tools []Tool, toolkit string) error {
 		case r.byName[e.definition.Name] != nil || r.byWire[e.wire] != nil:
 			return regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
 		}
-		r.add(e)
+		r.addEntry(e)
 	}
-	return r.finish()
+	return r.finishRegistry()
 }
 
 func newRegistry() *Registry {
 	return &Registry{byName: map[string]*entry{}, byWire: map[string]*entry{}, byAlias: map[string]*entry{}}
 }
 
-// finish sorts the tools, once all are there, and returns CodeBadRequest where one has a name of
-// another.
-func (r *Registry) finish() error {
+// finishRegistry sorts the tools, once all are there, and returns CodeBadRequest where one has a
+// name of another.
+func (r *Registry) finishRegistry() error {
 	slices.SortFunc(r.sorted, func(a, b *entry) int { return strings.Compare(a.definition.Name, b.definition.Name) })
 	for _, e := range r.sorted {
 		for _, alias := range e.definition.Aliases {
@@ -105,10 +105,10 @@ func newEntry(t Tool) (*entry, error) {
 	if own := clientName(d.Name); own != "" && d.Role == regie.RoleClient {
 		e.wire = own
 	}
-	if err := consistent(t, d); err != nil {
+	if err := checkConsistent(t, d); err != nil {
 		return nil, err
 	}
-	if err := e.resolve(); err != nil {
+	if err := e.resolveSchema(); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(d)
@@ -120,13 +120,13 @@ func newEntry(t Tool) (*entry, error) {
 	if err := canonical.Canonicalize(); err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the definition of tool %s is not strict JSON: %v", d.Name, err)
 	}
-	e.hash, e.declared = regie.HashOf(canonical), e.declare()
+	e.hash, e.declared = regie.HashOf(canonical), e.wireSchema()
 	return e, nil
 }
 
-// consistent checks what recovery relies on: only what reads is repeated freely, only what can be
-// probed is probed (spec 12.2).
-func consistent(t Tool, d *regie.ToolDefinition) error {
+// checkConsistent checks what recovery relies on: only what reads is repeated freely, only what can
+// be probed is probed (spec 12.2).
+func checkConsistent(t Tool, d *regie.ToolDefinition) error {
 	probes := SidesOf(t).Probe != nil
 	switch d.Class {
 	case regie.ClassRead, regie.ClassKeyed, regie.ClassVerifiable, regie.ClassOnce, regie.ClassResumable:
@@ -147,8 +147,8 @@ func consistent(t Tool, d *regie.ToolDefinition) error {
 	return nil
 }
 
-// resolve reads the schema of the parameters, once.
-func (e *entry) resolve() error {
+// resolveSchema reads the schema of the parameters, once.
+func (e *entry) resolveSchema() error {
 	e.source = &jsonschema.Schema{}
 	name := regie.ToolNameOf(e.definition.Name)
 	if err := json.Unmarshal(e.definition.Parameters, e.source); err != nil {
@@ -169,7 +169,7 @@ func (e *entry) resolve() error {
 	return nil
 }
 
-func (r *Registry) add(e *entry) {
+func (r *Registry) addEntry(e *entry) {
 	r.byName[e.definition.Name], r.byWire[e.wire] = e, e
 	for _, alias := range e.definition.Aliases {
 		r.byAlias[alias] = e
@@ -186,7 +186,7 @@ func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, er
 	out.away = maps.Clone(r.away)
 	for _, e := range r.sorted {
 		if toolkitOf(e.definition.Name) != toolkit {
-			out.add(e)
+			out.addEntry(e)
 		}
 	}
 	if away == nil {
@@ -220,7 +220,7 @@ func (r *Registry) Away(name string) error {
 func (r *Registry) Missing() []regie.Missing {
 	var out []regie.Missing
 	for _, toolkit := range slices.Sorted(maps.Keys(r.away)) {
-		out = append(out, regie.Missing{Toolkit: toolkit, Why: clean(r.away[toolkit].Error(), maxMessage)})
+		out = append(out, regie.Missing{Toolkit: toolkit, Why: cleanText(r.away[toolkit].Error(), maxMessage)})
 	}
 	return out
 }

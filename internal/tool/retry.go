@@ -52,7 +52,7 @@ func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Out
 			return out, tries
 		}
 		delay := max(0, retry.Backoff(tries+1))
-		if time.Since(started)+delay > retry.Total || !wait(ctx, delay) {
+		if time.Since(started)+delay > retry.Total || !waitFor(ctx, delay) {
 			return out, tries
 		}
 		if out.State == regie.CallUnknown {
@@ -80,20 +80,20 @@ func (r Retry) withDefaults() Retry {
 		r.Total = defaultTotal
 	}
 	if r.Backoff == nil {
-		r.Backoff = backoff
+		r.Backoff = retryDelay
 	}
 	return r
 }
 
-// backoff doubles from try to try and spreads each wait over half to all of it, so that calls that
-// failed together do not come back together.
-func backoff(try int) time.Duration {
+// retryDelay doubles from try to try and spreads each wait over half to all of it, so that calls
+// that failed together do not come back together.
+func retryDelay(try int) time.Duration {
 	whole := min(firstBackoff<<min(max(try-2, 0), 10), maxBackoff)
 	return whole/2 + rand.N(whole/2+1)
 }
 
-// wait reports whether the time passed before ctx ended.
-func wait(ctx context.Context, delay time.Duration) bool {
+// waitFor reports whether the time passed before ctx ended.
+func waitFor(ctx context.Context, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -104,12 +104,12 @@ func wait(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// passing reports whether a failure may pass by itself: a code that says so, or no code at all, as
+// mayPass reports whether a failure may pass by itself: a code that says so, or no code at all, as
 // of a connection that broke. A panic has the code of what will not pass.
-func passing(err error) bool {
+func mayPass(err error) bool {
 	if err == nil {
 		return false
 	}
 	_, coded := errors.AsType[*regie.Error](err)
-	return !coded || transient(err)
+	return !coded || isTransient(err)
 }

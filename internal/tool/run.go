@@ -45,14 +45,14 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 	if prepare == nil {
 		return nil, nil
 	}
-	masked, flush := inv.Mask.streaming(inv)
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) {
+	masked, flush := inv.Mask.maskInvocation(inv)
+	a := runAttempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) {
 		return prepare(ctx, masked)
 	})
 	flush()
 	switch {
 	case a.err != nil:
-		return nil, inv.Mask.problem(callError(inv.Mask.error(a.err)))
+		return nil, inv.Mask.maskCallError(callError(inv.Mask.maskError(a.err)))
 	case len(a.value) > 0 && !json.Valid(a.value):
 		return nil, callError(regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON"))
 	}
@@ -65,10 +65,10 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
 	started := time.Now()
-	masked, flush := inv.Mask.streaming(inv)
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, masked) })
+	masked, flush := inv.Mask.maskInvocation(inv)
+	a := runAttempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, masked) })
 	flush()
-	a.err = inv.Mask.error(a.err)
+	a.err = inv.Mask.maskError(a.err)
 	_, notDone := errors.AsType[NotDone](a.err)
 	var tracked Tracked
 	if !notDone {
@@ -78,26 +78,26 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	var out Outcome
 	switch {
 	case a.err == nil:
-		out = succeeded(definition, inv.CallID, a.value)
+		out = successOutcome(definition, inv.CallID, a.value)
 	case definition.Class == regie.ClassRead:
-		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: !a.lost && transient(a.err)}
+		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: !a.lost && isTransient(a.err)}
 	case notDone && !inv.Repeated:
 		out = Outcome{
 			State: regie.CallFailed, Error: callError(a.err),
-			Again: definition.Class == regie.ClassKeyed && transient(a.err),
+			Again: definition.Class == regie.ClassKeyed && isTransient(a.err),
 		}
 	case definition.Class == regie.ClassVerifiable:
 		out = lookUp(context.WithoutCancel(ctx), t, inv, a.err, a.lost)
 	default:
-		out = unknown(a.err)
-		out.Error.Message += told(tracked)
-		if notDone && transient(a.err) {
+		out = unknownOutcome(a.err)
+		out.Error.Message += describeTracked(tracked)
+		if notDone && isTransient(a.err) {
 			out.Unreached = a.err
 		}
 		out.Again = !a.lost && (definition.Class == regie.ClassKeyed || definition.Class == regie.ClassResumable)
 	}
-	inv.Mask.problem(out.Error)
-	out.Duration, out.passing, out.Changed = time.Since(started), passing(a.err), tracked.Changed
+	inv.Mask.maskCallError(out.Error)
+	out.Duration, out.passing, out.Changed = time.Since(started), mayPass(a.err), tracked.Changed
 	return out
 }
 
@@ -108,33 +108,33 @@ func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
 	if track == nil {
 		return Tracked{}
 	}
-	masked, flush := inv.Mask.streaming(inv)
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return track(ctx, masked) })
+	masked, flush := inv.Mask.maskInvocation(inv)
+	a := runAttempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return track(ctx, masked) })
 	flush()
-	a.err, a.value.Told = inv.Mask.error(a.err), inv.Mask.Text(a.value.Told)
+	a.err, a.value.Told = inv.Mask.maskError(a.err), inv.Mask.Text(a.value.Told)
 	if a.err == nil && len(a.value.Changed) > 0 && !json.Valid(a.value.Changed) {
 		a.err = regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON")
 	}
 	if a.err != nil {
 		return Tracked{Told: "what it changed in files is not known, so no undo covers it: " +
-			clean(a.err.Error(), 300) + "\n"}
+			cleanText(a.err.Error(), 300) + "\n"}
 	}
 	return a.value
 }
 
-// told is what was changed, behind an error.
-func told(t Tracked) string {
+// describeTracked is what was changed, behind an error.
+func describeTracked(t Tracked) string {
 	if t.Told == "" {
 		return ""
 	}
-	return "\n" + clean(strings.TrimRight(t.Told, "\n"), maxMessage)
+	return "\n" + cleanText(strings.TrimRight(t.Told, "\n"), maxMessage)
 }
 
 // TrackLost asks what a call has changed whose process died while it ran, and adds what is to be
 // told of it to its error.
 func TrackLost(ctx context.Context, t Tool, inv *Invocation, problem *regie.CallError) json.RawMessage {
 	tracked := Track(ctx, t, inv)
-	problem.Message += told(tracked)
+	problem.Message += describeTracked(tracked)
 	return tracked.Changed
 }
 
@@ -152,7 +152,7 @@ func lookUp(ctx context.Context, t Tool, inv *Invocation, failure error, lost bo
 		}
 		return Outcome{State: regie.CallFailed, Error: problem}
 	default:
-		return unknown(failure)
+		return unknownOutcome(failure)
 	}
 }
 
@@ -168,7 +168,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 		result   Result
 	}
 	started := time.Now()
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (finding, error) {
+	a := runAttempt(ctx, timeoutOf(t), func(ctx context.Context) (finding, error) {
 		evidence, result, err := probe(ctx, inv)
 		result.Content = inv.Mask.Text(result.Content)
 		return finding{evidence, result}, err
@@ -181,7 +181,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	case a.value.evidence != Happened:
 		return Unsure, Outcome{}
 	}
-	out := succeeded(t.Definition(), inv.CallID, a.value.result)
+	out := successOutcome(t.Definition(), inv.CallID, a.value.result)
 	out.Duration = time.Since(started)
 	return Happened, out
 }
@@ -201,12 +201,12 @@ func timeoutOf(t Tool) time.Duration {
 	return defaultTimeout
 }
 
-// attempt runs fn within the timeout and turns a panic into an error. What fn returns is handed
+// runAttempt runs fn within the timeout and turns a panic into an error. What fn returns is handed
 // over whole, so that an abandoned fn shares nothing with its caller. Where the context has ended
 // before, fn is not run: nothing happened.
-func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.Context) (T, error)) attempted[T] {
+func runAttempt[T any](ctx context.Context, timeout time.Duration, fn func(context.Context) (T, error)) attempted[T] {
 	if ctx.Err() != nil {
-		return attempted[T]{err: NotDone{explain(ctx, ctx.Err())}}
+		return attempted[T]{err: NotDone{explainError(ctx, ctx.Err())}}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, regie.Errorf(regie.CodeTimeout,
 		"it took longer than %s", timeout))
@@ -226,7 +226,7 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 	}()
 	select {
 	case out := <-done:
-		out.err = explain(ctx, out.err)
+		out.err = explainError(ctx, out.err)
 		return out
 	case <-ctx.Done():
 	}
@@ -234,17 +234,17 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 	defer timer.Stop()
 	select {
 	case out := <-done:
-		out.err = explain(ctx, out.err)
+		out.err = explainError(ctx, out.err)
 		return out
 	case <-timer.C:
-		cause := explain(ctx, ctx.Err())
+		cause := explainError(ctx, ctx.Err())
 		return attempted[T]{err: regie.Errorf(regie.CodeOf(cause),
 			"%v, and does not end: it may still be at work", cause), lost: true}
 	}
 }
 
-// explain names the cause where a tool only says that its context ended.
-func explain(ctx context.Context, err error) error {
+// explainError names the cause where a tool only says that its context ended.
+func explainError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) &&
 		!errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -45,7 +45,7 @@ func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, erro
 			definition.Class = regie.ClassRead
 		}
 	}
-	if err := describe[A](&definition, handler.Schema); err != nil {
+	if err := describeArguments[A](&definition, handler.Schema); err != nil {
 		return nil, err
 	}
 	if (definition.Class == regie.ClassVerifiable) != (handler.Probe != nil) {
@@ -55,8 +55,8 @@ func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, erro
 	return &typed[A]{definition, handler}, nil
 }
 
-// describe derives the schema of the parameters from A where the definition has none.
-func describe[A any](definition *regie.ToolDefinition, refine func(*jsonschema.Schema)) error {
+// describeArguments derives the schema of the parameters from A where the definition has none.
+func describeArguments[A any](definition *regie.ToolDefinition, refine func(*jsonschema.Schema)) error {
 	if len(definition.Parameters) > 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (t *typed[A]) Definition() regie.ToolDefinition { return t.definition }
 
 // Run implements Tool.
 func (t *typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
-	args, err := decode[A](inv)
+	args, err := decodeArguments[A](inv)
 	if err != nil {
 		return Result{}, err
 	}
@@ -101,7 +101,7 @@ func (t *typed[A]) Sides() Sides {
 	}
 	if h.Probe != nil {
 		s.Probe = func(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
-			args, err := decode[A](inv)
+			args, err := decodeArguments[A](inv)
 			if err != nil {
 				return Unsure, Result{}, err
 			}
@@ -110,7 +110,7 @@ func (t *typed[A]) Sides() Sides {
 	}
 	if h.CheckPreconditions != nil {
 		s.CheckPreconditions = func(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error {
-			args, err := decode[A](inv)
+			args, err := decodeArguments[A](inv)
 			if err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func (t *typed[A]) Sides() Sides {
 	}
 	if h.MustAsk != nil {
 		s.MustAsk = func(ctx context.Context, inv *Invocation) []regie.Sentence {
-			args, err := decode[A](inv)
+			args, err := decodeArguments[A](inv)
 			if err != nil {
 				return nil
 			}
@@ -128,7 +128,7 @@ func (t *typed[A]) Sides() Sides {
 	}
 	if h.Command != nil {
 		s.Command = func(inv *Invocation) (regie.Command, bool) {
-			args, err := decode[A](inv)
+			args, err := decodeArguments[A](inv)
 			if err != nil {
 				return regie.Command{}, false
 			}
@@ -145,7 +145,7 @@ func withArguments[A, T any](fn func(context.Context, *Invocation, A) (T, error)
 		return nil
 	}
 	return func(ctx context.Context, inv *Invocation) (T, error) {
-		args, err := decode[A](inv)
+		args, err := decodeArguments[A](inv)
 		if err != nil {
 			return *new(T), err
 		}
@@ -153,10 +153,10 @@ func withArguments[A, T any](fn func(context.Context, *Invocation, A) (T, error)
 	}
 }
 
-// decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean
-// an integer without looking like one (2.0, 2e0) fit an integer's schema but not a Go integer
-// before they are in canonical form.
-func decode[A any](inv *Invocation) (A, error) {
+// decodeArguments reads arguments that Check has validated; a failure has changed nothing. Numbers
+// that mean an integer without looking like one (2.0, 2e0) fit an integer's schema but not a Go
+// integer before they are in canonical form.
+func decodeArguments[A any](inv *Invocation) (A, error) {
 	arguments := jsontext.Value(inv.Arguments).Clone()
 	if len(arguments) == 0 {
 		arguments = jsontext.Value("{}")

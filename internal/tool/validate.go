@@ -51,9 +51,9 @@ func withoutFlag(arguments []byte) ([]byte, bool) {
 // flagSchema is what a model reads about the flag.
 const flagSchema = `{"type":"boolean","description":"true to have the person check this call before it runs"}`
 
-// declare returns the schema that goes over the wire: that of the tool, for actions with the flag
-// beside the parameters.
-func (e *entry) declare() json.RawMessage {
+// wireSchema returns the schema that goes over the wire: that of the tool, for actions with the
+// flag beside the parameters.
+func (e *entry) wireSchema() json.RawMessage {
 	if e.definition.Kind != regie.KindAction || e.source.Properties[validateFlag] != nil {
 		return e.definition.Parameters
 	}
@@ -108,7 +108,7 @@ func (r *Registry) Executable(name, arguments string) json.RawMessage {
 	}
 	if e := r.byName[name]; e != nil {
 		if bytes.Contains(raw, []byte(`\u`)) { // the flag may be spelt with escapes
-			if canonical, problem := canonicalise(arguments); problem == nil {
+			if canonical, problem := canonicalJSON(arguments); problem == nil {
 				raw = canonical
 			}
 		}

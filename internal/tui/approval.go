@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ask reads what the session waits for, and puts the first of it to the person.
-func (m *model) ask() {
+// askPending reads what the session waits for, and puts the first of it to the person.
+func (m *model) askPending() {
 	m.Due, m.asking = false, true
 	session := m.Session
 	m.Do(chat.Beside, func(ctx context.Context) func() {
@@ -32,26 +32,26 @@ func (m *model) ask() {
 			for i := range inbox.Approvals {
 				if m.dialog == nil && !m.Later[inbox.Approvals[i].ID] {
 					a := newApproving(m, &inbox.Approvals[i])
-					m.put(a, a.Begin)
+					m.presentDialog(a, a.Begin)
 				}
 			}
 			for i := range inbox.Questions {
 				if m.dialog == nil && !m.Later[inbox.Questions[i].ID] {
 					q := &questioning{asked: inbox.Questions[i], chosen: map[int]bool{}}
-					m.put(q, func() { q.begin(m) })
+					m.presentDialog(q, func() { q.beginAnswer(m) })
 				}
 			}
 		}
 	})
 }
 
-// put shows something that waits for the person, and calls them.
-func (m *model) put(d dialog, begin func()) {
-	m.paper.flush()
-	m.paper.space()
-	m.open(d)
+// presentDialog shows something that waits for the person, and calls them.
+func (m *model) presentDialog(d dialog, begin func()) {
+	m.paper.flushReply()
+	m.paper.addSpace()
+	m.openDialog(d)
 	begin()
-	m.run(m.config.Bell.ring(m.Text.T("waits for your answer"), time.Since(m.Began)))
+	m.queueCommand(m.config.Bell.ringBell(m.Text.T("waits for your answer"), time.Since(m.Began)))
 }
 
 // putOff leaves something in the inbox.
@@ -97,11 +97,11 @@ func (a *approving) Asking() bool { return a.m.dialog == dialog(a) }
 func (a *approving) Changed(own bool) {
 	switch {
 	case a.Over():
-		a.m.overtaken()
+		a.m.closeOvertaken()
 		a.m.Due = a.m.Waiting() // another approval, or a question, may wait beside it
 		return
 	case a.At != a.shownAt:
-		a.m.history.add(a.reason.value())
+		a.m.history.addEntry(a.reason.fullText())
 		a.shownAt, a.answer, a.reasons, a.reason = a.At, "", false, editor{}
 		a.Show()
 	}
@@ -124,7 +124,7 @@ func (a *approving) EditCall() {
 	a.Busy = true
 	m, arguments, draft := a.m, a.Review().Arguments, a.Edit.Draft
 	var edited []byte
-	m.run(tea.Exec(command(func() (err error) {
+	m.queueCommand(tea.Exec(command(func() (err error) {
 		edited, err = chat.Edit(m.ctx, m.Editor, arguments, draft)
 		return err
 	}), func(err error) tea.Msg {
@@ -132,14 +132,14 @@ func (a *approving) EditCall() {
 	}))
 }
 
-func (a *approving) field() *editor {
+func (a *approving) inputField() *editor {
 	if a.reasons {
 		return &a.reason
 	}
 	return nil
 }
 
-func (a *approving) keys(m *model) ([]chat.Key, bool) {
+func (a *approving) dialogKeys(m *model) ([]chat.Key, bool) {
 	t := m.Text
 	back := chat.Key{Names: "esc", Label: t.T("[Esc] back"), Do: func() { a.answer, a.reasons = "", false }}
 	switch {
@@ -160,7 +160,7 @@ func (a *approving) keys(m *model) ([]chat.Key, bool) {
 	case a.reasons:
 		return []chat.Key{{Names: "enter", Label: t.T("[Enter] deny"), Do: func() {
 			a.reasons = false
-			a.Deny(strings.TrimSpace(a.reason.value()))
+			a.Deny(strings.TrimSpace(a.reason.fullText()))
 		}}, back}, a.Busy
 	}
 	return a.Keys(), a.Busy
@@ -193,7 +193,7 @@ func (command) SetStdin(io.Reader)  {}
 func (command) SetStdout(io.Writer) {}
 func (command) SetStderr(io.Writer) {}
 
-func (a *approving) view(m *model) [][]span {
+func (a *approving) render(m *model) [][]span {
 	t, review := m.Text, a.Review()
 	if a.Edit.Review != nil {
 		review = a.Edit.Review
@@ -202,20 +202,20 @@ func (a *approving) view(m *model) [][]span {
 	if a.Edit.Refused {
 		said = t.T("it cannot run as you have edited it")
 	}
-	lines := m.screen.question(plain.Line(said))
+	lines := m.screen.renderQuestion(plain.Line(said))
 	switch {
 	case a.answer != "":
 		indent := span{text: "  "}
 		where := chat.ScopeWords(t, a.answer)
-		lines = append(lines, prefixed(wrap([]span{{text: where}}, m.screen.width-4), indent, indent)...)
+		lines = append(lines, prefixLines(wrapSpans([]span{{text: where}}, m.screen.width-4), indent, indent)...)
 		var scopes []string
 		for i, scope := range review.Preview.Scopes {
 			scopes = append(scopes, fmt.Sprintf("%d  %s", i+1, plain.Line(t.Sentence(scope.Sentence))))
 		}
-		lines = append(lines, m.screen.choices(scopes, a.picked)...)
+		lines = append(lines, m.screen.renderChoices(scopes, a.picked)...)
 	case a.reasons:
 		lines = append(lines, []span{{text: "  " + t.T("tell the agent why (it may be empty):")}})
-		lines = append(lines, m.written(&a.reason, span{text: "  "})...)
+		lines = append(lines, m.renderWritten(&a.reason, span{text: "  "})...)
 	}
 	return lines
 }

@@ -39,7 +39,7 @@ func calls(names ...string) *approving {
 func opened(t *testing.T, a *approving, width int) *model {
 	t.Helper()
 	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
-	m.obey(tea.WindowSizeMsg{Width: width, Height: 24})
+	m.handleMessage(tea.WindowSizeMsg{Width: width, Height: 24})
 	m.State = regie.SessionWaitingValidation
 	m.puts(a)
 	return m
@@ -55,7 +55,7 @@ func (a *approving) attach(m *model) { a.m, a.Control, a.Page = m, m.Control, m.
 
 func (m *model) puts(a *approving) {
 	a.attach(m)
-	m.open(a)
+	m.openDialog(a)
 	m.armed = true
 	a.Begin()
 }
@@ -91,15 +91,15 @@ func proposed(t *testing.T, files ...string) (m *model, a *approving, decided fu
 func answers(m *model, keys ...string) {
 	for _, key := range keys {
 		m.typed = time.Now().Add(-quiet)
-		m.attend()
+		m.handleDue()
 		if key == "Enter" {
-			works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+			works(m, m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter}))
 			continue
 		}
-		m.obey(pressed([]rune(key)[0]))
+		m.handleMessage(pressed([]rune(key)[0]))
 		if m.letter.name != "" {
 			m.letterStands(m.letter.serial)
-			works(m, m.drain())
+			works(m, m.takeCommands())
 		}
 	}
 }
@@ -109,7 +109,7 @@ func scrollback(m *model) string { return ansi.Strip(strings.Join(m.paper.out, "
 func shown(m *model) string {
 	var out strings.Builder
 	m.armed = true
-	for _, line := range m.asked(m.screen.height) {
+	for _, line := range m.renderDialog(m.screen.height) {
 		for _, s := range line {
 			out.WriteString(s.text)
 		}
@@ -153,7 +153,7 @@ func TestLongerAnswerShowsAll(t *testing.T) {
 	m, a, decided := proposed(t, "docs/a.txt", "docs/b.txt")
 	answers(m, "a")
 	for range a.Review().Preview.Scopes[1:] { // the widest one is the last
-		works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
+		works(m, m.handleMessage(tea.KeyPressMsg{Code: tea.KeyDown}))
 	}
 	answers(m, "Enter")
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +of docs/b.txt") || !strings.Contains(out, "it allows the calls 2 with it") {
@@ -186,7 +186,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Edited(draft, nil)
-	works(m, m.drain())
+	works(m, m.takeCommands())
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
 		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
 	}
@@ -194,8 +194,8 @@ func TestEditedIsShown(t *testing.T) {
 		t.Errorf("the keys of an edited call:\n%s", view)
 	}
 	answers(m, "Y") // which is for the calls as they were proposed, and begins a message here
-	if len(decided()) > 0 || a.answer != "" || a.reasons || m.draft.value() != "Y" {
-		t.Fatalf("%+v, the prompt holds %q", decided(), m.draft.value())
+	if len(decided()) > 0 || a.answer != "" || a.reasons || m.draft.fullText() != "Y" {
+		t.Fatalf("%+v, the prompt holds %q", decided(), m.draft.fullText())
 	}
 	m.draft = editor{}
 	holds("moved\n")
@@ -216,7 +216,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatalf("%+v\n%s", decided(), view)
 	}
 	a.Edited([]byte(`{"path":`), regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON"))
-	works(m, m.drain())
+	works(m, m.takeCommands())
 	answers(m, "y")
 	if view := shown(m); len(decided()) > 0 || !strings.Contains(view, "[b] as it was proposed") {
 		t.Fatalf("%+v\n%s", decided(), view)
@@ -231,7 +231,7 @@ func TestEditedIsShown(t *testing.T) {
 	}
 	holds("once more\n")
 	a.Edited(draft, nil)
-	works(m, m.drain())
+	works(m, m.takeCommands())
 	answers(m, "y")
 	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {
 		t.Fatalf("%+v", got)

@@ -35,14 +35,14 @@ func ParseBell(word string) (Bell, error) {
 // patient is after how much work somebody may be looking elsewhere.
 const patient = 10 * time.Second
 
-// wanted reports whether the person is to be called after so much work.
-func (b Bell) wanted(worked time.Duration) bool {
+// isWanted reports whether the person is to be called after so much work.
+func (b Bell) isWanted(worked time.Duration) bool {
 	return b == BellAlways || b != BellOff && worked >= patient
 }
 
-// ring calls the person, where that is wanted. What it says is ours, never a model's.
-func (b Bell) ring(why string, worked time.Duration) tea.Cmd {
-	if !b.wanted(worked) {
+// ringBell calls the person, where that is wanted. What it says is ours, never a model's.
+func (b Bell) ringBell(why string, worked time.Duration) tea.Cmd {
+	if !b.isWanted(worked) {
 		return nil
 	}
 	said := plain.Line("regie: " + why)

@@ -14,11 +14,11 @@ type picking struct {
 	picked int
 }
 
-// fits are the options that hold what was typed.
-func (p *picking) fits() (out []chat.Option) {
+// matchingOptions are the options that hold what was typed.
+func (p *picking) matchingOptions() (out []chat.Option) {
 	oneLine := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 	for _, o := range p.Options {
-		if strings.Contains(oneLine(o.Text), oneLine(p.query.value())) {
+		if strings.Contains(oneLine(o.Text), oneLine(p.query.fullText())) {
 			out = append(out, o)
 		}
 	}
@@ -26,10 +26,10 @@ func (p *picking) fits() (out []chat.Option) {
 	return out
 }
 
-func (p *picking) field() *editor { return &p.query }
+func (p *picking) inputField() *editor { return &p.query }
 
-func (p *picking) keys(m *model) ([]chat.Key, bool) {
-	fits := p.fits()
+func (p *picking) dialogKeys(m *model) ([]chat.Key, bool) {
+	fits := p.matchingOptions()
 	return append(
 		pickKeys(&p.picked, len(fits), nil),
 		chat.Key{Names: "enter", Label: m.Text.T("[Enter] choose"), Do: func() {
@@ -42,18 +42,18 @@ func (p *picking) keys(m *model) ([]chat.Key, bool) {
 	), false
 }
 
-func (p *picking) view(m *model) [][]span {
+func (p *picking) render(m *model) [][]span {
 	var options []string
-	for _, o := range p.fits() {
+	for _, o := range p.matchingOptions() {
 		options = append(options, plain.Line(o.Text))
 	}
 	head := []span{
 		{"? ", style{fg: cyan, bold: true}},
 		{p.Title + " ", style{bold: true}},
-		{text: plain.Line(p.query.value())},
+		{text: plain.Line(p.query.fullText())},
 		{" ", style{reverse: true}},
 	}
-	return append([][]span{head}, m.screen.choices(options, p.picked)...)
+	return append([][]span{head}, m.screen.renderChoices(options, p.picked)...)
 }
 
 // confirming asks something before it is done.
@@ -62,16 +62,16 @@ type confirming struct {
 	offers []chat.Key
 }
 
-func (c *confirming) field() *editor { return nil }
+func (c *confirming) inputField() *editor { return nil }
 
-func (c *confirming) view(m *model) [][]span {
+func (c *confirming) render(m *model) [][]span {
 	if c.said == "" {
 		return nil
 	}
-	return wrap([]span{{c.said, style{fg: yellow}}}, m.screen.width-2)
+	return wrapSpans([]span{{c.said, style{fg: yellow}}}, m.screen.width-2)
 }
 
-func (c *confirming) keys(m *model) (list []chat.Key, busy bool) {
+func (c *confirming) dialogKeys(m *model) (list []chat.Key, busy bool) {
 	for _, key := range c.offers {
 		do := key.Do
 		key.Do = func() {
@@ -89,22 +89,22 @@ func (m *model) replaceDialog() {
 	switch m.dialog.(type) {
 	case nil:
 	case *picking, *confirming:
-		m.decide("esc")
+		m.decideByKey("esc")
 	default:
-		m.overtaken()
+		m.closeOvertaken()
 		m.Due = true
 	}
 }
 
-// back puts a message that was not sent into the prompt, before what has been written there
-// meanwhile.
-func (m *model) back(typed string) {
+// restorePrompt puts a message that was not sent into the prompt, before what has been written
+// there meanwhile.
+func (m *model) restorePrompt(typed string) {
 	if strings.HasPrefix(typed, "/") { // as it is typed: else it would be a command
 		typed = "/" + typed
 	}
-	m.history.ends()
-	if written := m.draft.value(); written != "" {
+	m.history.endBrowsing()
+	if written := m.draft.fullText(); written != "" {
 		typed += "\n" + written
 	}
-	m.draft.set(typed)
+	m.draft.replaceText(typed)
 }

@@ -31,11 +31,11 @@ type popup struct {
 	asks   bool // files are being looked for
 }
 
-func (p *popup) shown() bool { return len(p.offers) > 0 }
+func (p *popup) isShown() bool { return len(p.offers) > 0 }
 
-// follow offers what fits what was typed.
-func (p *popup) follow(m *model) {
-	word, from := m.draft.word()
+// updateOffers offers what fits what was typed.
+func (p *popup) updateOffers(m *model) {
+	word, from := m.draft.wordAtCursor()
 	p.from, p.picked = from, 0
 	switch {
 	case from == 0 && strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "//"):
@@ -45,22 +45,22 @@ func (p *popup) follow(m *model) {
 				p.offers = append(p.offers, offer{c.Name, c.About})
 			}
 		}
-		p.without(m, word)
+		p.dropWritten(m, word)
 	case strings.HasPrefix(word, "@"):
 		name := strings.ToLower(strings.TrimLeft(word, `@"`))
 		p.offers = slices.DeleteFunc(p.offers, func(o offer) bool { // until the files that fit are found
 			return name == "" || !strings.Contains(strings.ToLower(o.insert), name)
 		})
-		p.without(m, word)
-		p.fetch(m, word)
+		p.dropWritten(m, word)
+		p.fetchFiles(m, word)
 	default:
 		p.offers = nil
 	}
 }
 
-// without takes what is written already from the offers, and picks nothing where that names
+// dropWritten takes what is written already from the offers, and picks nothing where that names
 // something as it stands.
-func (p *popup) without(m *model, word string) {
+func (p *popup) dropWritten(m *model, word string) {
 	named := slices.ContainsFunc(chat.Mentions(word, m.Look), func(s regie.Segment) bool { return s.Enrichment != nil })
 	left := slices.DeleteFunc(p.offers, func(o offer) bool { return o.insert == word })
 	if named || len(left) < len(p.offers) {
@@ -69,21 +69,21 @@ func (p *popup) without(m *model, word string) {
 	p.offers = left
 }
 
-// fetch looks for files, one search at a time.
-func (p *popup) fetch(m *model, word string) {
+// fetchFiles looks for files, one search at a time.
+func (p *popup) fetchFiles(m *model, word string) {
 	if p.asks {
 		return
 	}
 	p.asks = true
 	m.Do(chat.Beside, func(ctx context.Context) func() {
-		found := files(ctx, m.Control, m.Request.Root, strings.TrimLeft(word, `@"`))
+		found := findFiles(ctx, m.Control, m.Request.Root, strings.TrimLeft(word, `@"`))
 		return func() {
 			p.asks = false
-			now, from := m.draft.word()
+			now, from := m.draft.wordAtCursor()
 			switch {
 			case !strings.HasPrefix(now, "@") || m.hasField():
 			case now != word:
-				p.fetch(m, now)
+				p.fetchFiles(m, now)
 			default:
 				p.offers, p.picked, p.from = nil, 0, from
 				for _, path := range found {
@@ -93,15 +93,15 @@ func (p *popup) fetch(m *model, word string) {
 					}
 					p.offers = append(p.offers, offer{insert: insert})
 				}
-				p.without(m, word)
+				p.dropWritten(m, word)
 			}
 		}
 	})
 }
 
-// files are paths of the workspace that hold a name in whatever capitals, as far as the engine
+// findFiles are paths of the workspace that hold a name in whatever capitals, as far as the engine
 // lists them.
-func files(ctx context.Context, control chat.Control, root, name string) []string {
+func findFiles(ctx context.Context, control chat.Control, root, name string) []string {
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil
 	}
@@ -126,11 +126,11 @@ func files(ctx context.Context, control chat.Control, root, name string) []strin
 	result, _ := control.Query(ctx, dispatch.QueryRequest{
 		WorkspaceID: place.ID, Tool: "files.list_files", Arguments: data,
 	})
-	return paths(result.Content, base)
+	return sortPaths(result.Content, base)
 }
 
-// paths reads a listing of files: first those whose name begins so.
-func paths(listing, base string) []string {
+// sortPaths reads a listing of files: first those whose name begins so.
+func sortPaths(listing, base string) []string {
 	var first, rest []string
 	for line := range strings.SplitSeq(listing, "\n") {
 		name, _, file := strings.Cut(line, "\t")
@@ -148,9 +148,9 @@ func paths(listing, base string) []string {
 	return append(first, rest...)
 }
 
-// key obeys a key while something is offered, and reports whether it was one for that.
-func (p *popup) key(m *model, name string) bool {
-	if !p.shown() {
+// handleKey obeys a key while something is offered, and reports whether it was one for that.
+func (p *popup) handleKey(m *model, name string) bool {
+	if !p.isShown() {
 		return false
 	}
 	switch name {
@@ -159,13 +159,13 @@ func (p *popup) key(m *model, name string) bool {
 	case "down", "ctrl+n":
 		p.picked = (p.picked + 1) % len(p.offers)
 	case "tab":
-		p.accept(m)
+		p.acceptPick(m)
 	case "enter":
-		word, _ := m.draft.word()
+		word, _ := m.draft.wordAtCursor()
 		if p.picked < 0 {
 			return false
 		}
-		p.accept(m)
+		p.acceptPick(m)
 		return !strings.HasPrefix(word, "/") // Enter obeys the command that is offered
 	case "esc":
 		p.offers = nil
@@ -175,19 +175,19 @@ func (p *popup) key(m *model, name string) bool {
 	return true
 }
 
-// accept puts what is picked in the place of the word.
-func (p *popup) accept(m *model) {
+// acceptPick puts what is picked in the place of the word.
+func (p *popup) acceptPick(m *model) {
 	insert := p.offers[max(p.picked, 0)].insert
-	m.draft.remove(p.from, m.draft.at)
-	m.draft.insert(insert)
+	m.draft.removeRunes(p.from, m.draft.at)
+	m.draft.insertText(insert)
 	if !strings.HasSuffix(insert, "/") {
-		m.draft.insert(" ")
+		m.draft.insertText(" ")
 	}
 	p.offers = nil
 }
 
-// view is as much of what is offered as fits into so many lines, around what is picked.
-func (p *popup) view(m *model, width, most int) (out [][]span) {
+// render is as much of what is offered as fits into so many lines, around what is picked.
+func (p *popup) render(m *model, width, most int) (out [][]span) {
 	most = min(most, maxOffers, max(2, m.screen.height/3))
 	from := min(max(0, p.picked-most/2), max(0, len(p.offers)-most))
 	for i := from; i < min(len(p.offers), from+most); i++ {
@@ -196,10 +196,10 @@ func (p *popup) view(m *model, width, most int) (out [][]span) {
 			s, mark = style{fg: cyan, bold: true}, "  ▸ "
 		}
 		o := &p.offers[i]
-		line := []span{{mark + cut(o.insert, width-8), s}}
+		line := []span{{mark + truncateText(o.insert, width-8), s}}
 		if o.about != "" {
 			pad := strings.Repeat(" ", max(1, 14-len(o.insert)))
-			line = append(line, span{pad + cut(o.about, width-24), style{faint: true}})
+			line = append(line, span{pad + truncateText(o.about, width-24), style{faint: true}})
 		}
 		out = append(out, line)
 	}

@@ -30,7 +30,7 @@ func completing(t *testing.T, files ...string) *model {
 	}
 	c.Look = app.Look(c.Request.Root)
 	m := newModel(t.Context(), c)
-	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	return m
 }
 
@@ -38,7 +38,7 @@ func completing(t *testing.T, files ...string) *model {
 func offered(m *model, typed string) []string {
 	m.draft, m.popup = editor{}, popup{}
 	for _, r := range typed {
-		works(m, m.obey(tea.KeyPressMsg{Code: r, Text: string(r)}))
+		works(m, m.handleMessage(tea.KeyPressMsg{Code: r, Text: string(r)}))
 	}
 	out := make([]string, len(m.popup.offers))
 	for i, o := range m.popup.offers {
@@ -69,9 +69,9 @@ func TestEnterCompletes(t *testing.T) {
 			m := completing(t, "note.txt", "footnote.txt", "note.txt.bak", "src/main.go")
 			offered(m, row.typed)
 			for _, key := range row.keys {
-				m.obey(key)
+				m.handleMessage(key)
 			}
-			if got := m.draft.value(); got != row.then {
+			if got := m.draft.fullText(); got != row.then {
 				t.Errorf("the prompt holds %q", got)
 			}
 		})

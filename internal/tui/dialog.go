@@ -12,11 +12,11 @@ import (
 // dialog is something that the person is asked; it has the keyboard while it is armed.
 type dialog interface {
 	// view is what is asked, without its keys.
-	view(m *model) [][]span
+	render(m *model) [][]span
 	// keys are the keys that answer; busy says that an answer is on its way, and none acts.
-	keys(m *model) (list []chat.Key, busy bool)
+	dialogKeys(m *model) (list []chat.Key, busy bool)
 	// field is what the person writes in, nil where they write nothing.
-	field() *editor
+	inputField() *editor
 }
 
 // focus says who has the keyboard: the prompt, or what the person is asked.
@@ -37,7 +37,7 @@ type letter struct {
 // behind it, it was the beginning of a message, and decides nothing.
 const aloneFor = 300 * time.Millisecond
 
-func (f *focus) open(d dialog) { f.dialog, f.armed = d, false }
+func (f *focus) openDialog(d dialog) { f.dialog, f.armed = d, false }
 
 func (f *focus) closeDialog() { f.dialog, f.armed, f.letter.name = nil, false, "" }
 
@@ -52,10 +52,10 @@ func (f *focus) hasField() bool { return f.dialog != nil && f.armed }
 // message: nothing typed is lost, and Enter behind it sends that, and takes nothing of what is
 // asked. Enter behind a letter only ends its wait: what it would take was not seen.
 func (m *model) answerKey(name, typed string) {
-	field, is := m.dialog.field(), m.keyNamed(name) != nil
+	field, is := m.dialog.inputField(), m.keyNamed(name) != nil
 	switch waits := m.letter.name; {
 	case waits != "" && typed != "":
-		m.words(waits + typed)
+		m.takeWords(waits + typed)
 	case waits != "":
 		if m.letterStands(m.letter.serial); name != "enter" && m.hasField() {
 			m.answerKey(name, typed)
@@ -63,21 +63,21 @@ func (m *model) answerKey(name, typed string) {
 	case is && len(typed) == 1 && unicode.IsLetter(rune(typed[0])):
 		m.letter = letter{name, m.letter.serial + 1}
 		serial := m.letter.serial
-		m.run(after(aloneFor, func() { m.letterStands(serial) }))
+		m.queueCommand(delayCommand(aloneFor, func() { m.letterStands(serial) }))
 	case is:
-		m.decide(name)
+		m.decideByKey(name)
 	case field != nil:
-		if !field.key(name) {
-			field.insert(typed)
+		if !field.handleKey(name) {
+			field.insertText(typed)
 		}
 	case strings.TrimSpace(typed) != "":
-		m.words(typed)
+		m.takeWords(typed)
 	}
 }
 
 // keyNamed is a key of the dialog, nil where it has none of that name.
 func (m *model) keyNamed(name string) func() {
-	list, busy := m.dialog.keys(m)
+	list, busy := m.dialog.dialogKeys(m)
 	key := chat.FindKey(list, name)
 	switch {
 	case key == nil:
@@ -89,24 +89,24 @@ func (m *model) keyNamed(name string) func() {
 	}
 }
 
-// decide has a key of the dialog act, where what it would do can be seen.
-func (m *model) decide(name string) {
+// decideByKey has a key of the dialog act, where what it would do can be seen.
+func (m *model) decideByKey(name string) {
 	if do := m.keyNamed(name); do != nil && (!m.screen.small || name == "esc") {
 		do()
 	}
 }
 
-// words has what is typed be the beginning of a message, unless it answers a question.
-func (m *model) words(typed string) {
+// takeWords has what is typed be the beginning of a message, unless it answers a question.
+func (m *model) takeWords(typed string) {
 	m.letter.name = ""
-	if q, ok := m.dialog.(*questioning); ok && q.takes(typed) {
+	if q, ok := m.dialog.(*questioning); ok && q.takesWords(typed) {
 		q.writes = true
-		q.text.insert(typed)
+		q.text.insertText(typed)
 		return
 	}
 	m.armed, m.typed = false, time.Now()
-	m.draft.insert(typed)
-	m.popup.follow(m)
+	m.draft.insertText(typed)
+	m.popup.updateOffers(m)
 }
 
 // letterStands has the letter decide, unless something was typed behind it.
@@ -117,27 +117,28 @@ func (m *model) letterStands(serial int) {
 	}
 	m.letter.name = ""
 	if m.hasField() {
-		m.decide(name)
+		m.decideByKey(name)
 	}
 }
 
-// overtaken closes a dialog whose question is settled without it. Up has what was written there.
-func (m *model) overtaken() {
-	if field := m.dialog.field(); field != nil {
-		m.history.add(field.value())
+// closeOvertaken closes a dialog whose question is settled without it. Up has what was written
+// there.
+func (m *model) closeOvertaken() {
+	if field := m.dialog.inputField(); field != nil {
+		m.history.addEntry(field.fullText())
 	}
 	m.closeDialog()
 }
 
-// asked is what a dialog asks, in at most so many lines. Where it does not fit no key decides
-// anything.
-func (m *model) asked(most int) [][]span {
+// renderDialog is what a dialog asks, in at most so many lines. Where it does not fit no key
+// decides anything.
+func (m *model) renderDialog(most int) [][]span {
 	m.screen.small = false
 	if !m.hasField() {
 		return nil
 	}
-	list, _ := m.dialog.keys(m)
-	lines := append(m.dialog.view(m), keyLines(list, m.screen.width-2)...)
+	list, _ := m.dialog.dialogKeys(m)
+	lines := append(m.dialog.render(m), keyLines(list, m.screen.width-2)...)
 	if m.screen.small = len(lines) > most; m.screen.small {
 		return [][]span{{{m.Text.T("too small to answer: make the terminal larger, or %s", m.Text.T("[Esc]")), style{fg: yellow}}}}
 	}
@@ -157,28 +158,29 @@ func keyLines(list []chat.Key, width int) [][]span {
 			line = append(line, span{text: "  "})
 		}
 	}
-	lines := wrap(line, width-2)
+	lines := wrapSpans(line, width-2)
 	for _, line := range lines {
 		for i := range line {
 			line[i].text = strings.ReplaceAll(line[i].text, bound, " ")
 		}
 	}
-	return prefixed(lines, span{text: "  "}, span{text: "  "})
+	return prefixLines(lines, span{text: "  "}, span{text: "  "})
 }
 
-// question is what is asked, at the head of a dialog, on at most a fifth of the screen; it stands
-// whole above.
-func (s *screen) question(said string) [][]span {
+// renderQuestion is what is asked, at the head of a dialog, on at most a fifth of the screen; it
+// stands whole above.
+func (s *screen) renderQuestion(said string) [][]span {
 	bold := style{bold: true}
-	lines := wrap([]span{{said, bold}}, s.width-4)
+	lines := wrapSpans([]span{{said, bold}}, s.width-4)
 	if most := max(1, s.height/5); len(lines) > most {
 		lines = append(lines[:most-1], append(lines[most-1], span{"…", bold}))
 	}
-	return prefixed(lines, span{"? ", style{fg: yellow, bold: true}}, span{text: "  "})
+	return prefixLines(lines, span{"? ", style{fg: yellow, bold: true}}, span{text: "  "})
 }
 
-// choices are several things to choose from, as many around the one that is picked as have room.
-func (s *screen) choices(options []string, picked int) (lines [][]span) {
+// renderChoices are several things to choose from, as many around the one that is picked as have
+// room.
+func (s *screen) renderChoices(options []string, picked int) (lines [][]span) {
 	most := max(3, s.height/2)
 	from := min(max(0, picked-most/2), max(0, len(options)-most))
 	for i := from; i < min(len(options), from+most); i++ {
@@ -186,8 +188,8 @@ func (s *screen) choices(options []string, picked int) (lines [][]span) {
 		if i == picked {
 			mark = span{"  ▸ ", style{bold: true, fg: cyan}}
 		}
-		option := wrap([]span{{options[i], mark.style}}, s.width-9)
-		lines = append(lines, prefixed(option, mark, span{text: "       "})...)
+		option := wrapSpans([]span{{options[i], mark.style}}, s.width-9)
+		lines = append(lines, prefixLines(option, mark, span{text: "       "})...)
 	}
 	return lines
 }
@@ -210,9 +212,9 @@ func pickKeys(picked *int, n int, numbered func()) []chat.Key {
 	return list
 }
 
-// written adds what is being written into a dialog, with its cursor.
-func (m *model) written(e *editor, mark span) (lines [][]span) {
-	rows, _, _ := e.rows(m.screen.width-6, m.pasted)
+// renderWritten adds what is being written into a dialog, with its cursor.
+func (m *model) renderWritten(e *editor, mark span) (lines [][]span) {
+	rows, _, _ := e.wrapRows(m.screen.width-6, m.describePaste)
 	for _, r := range rows {
 		lines = append(lines, []span{mark, {text: r.text}})
 	}

@@ -31,19 +31,19 @@ type editor struct {
 	pastes []string
 }
 
-// marked is the paste that a character stands for, -1 for any other character.
-func (e *editor) marked(r rune) int {
+// pasteAt is the paste that a character stands for, -1 for any other character.
+func (e *editor) pasteAt(r rune) int {
 	if i := int(r - firstMark); i >= 0 && i < len(e.pastes) {
 		return i
 	}
 	return -1
 }
 
-// value is what was written, with what was pasted.
-func (e *editor) value() string {
+// fullText is what was written, with what was pasted.
+func (e *editor) fullText() string {
 	var b strings.Builder
 	for _, r := range e.text {
-		if i := e.marked(r); i >= 0 {
+		if i := e.pasteAt(r); i >= 0 {
 			b.WriteString(e.pastes[i])
 		} else {
 			b.WriteRune(r)
@@ -52,20 +52,20 @@ func (e *editor) value() string {
 	return b.String()
 }
 
-func (e *editor) empty() bool { return len(e.text) == 0 }
+func (e *editor) isEmpty() bool { return len(e.text) == 0 }
 
-// set replaces what was written with something that was written before, whatever its size; the
-// cursor stands at its end.
-func (e *editor) set(s string) {
+// replaceText replaces what was written with something that was written before, whatever its size;
+// the cursor stands at its end.
+func (e *editor) replaceText(s string) {
 	*e = editor{}
-	e.place(s, recalledLines)
+	e.insertPaste(s, recalledLines)
 }
 
-// insert puts what is typed or pasted at the cursor: as one mark where it has so many lines, or
+// insertText puts what is typed or pasted at the cursor: as one mark where it has so many lines, or
 // many characters.
-func (e *editor) insert(s string) { e.place(s, pasteLines) }
+func (e *editor) insertText(s string) { e.insertPaste(s, pasteLines) }
 
-func (e *editor) place(s string, lines int) {
+func (e *editor) insertPaste(s string, lines int) {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 	s = strings.Map(func(r rune) rune {
 		if r >= firstMark && r <= lastMark {
@@ -74,20 +74,20 @@ func (e *editor) place(s string, lines int) {
 		return r
 	}, s) // what is no UTF-8 becomes U+FFFD
 	if strings.Count(s, "\n") < lines && len(s) < lines*pasteChars/pasteLines {
-		e.put([]rune(s)...)
+		e.insertRunes([]rune(s)...)
 		return
 	}
 	e.pastes = append(slices.Clip(e.pastes), s)
-	e.put(firstMark + rune(len(e.pastes)-1))
+	e.insertRunes(firstMark + rune(len(e.pastes)-1))
 }
 
-func (e *editor) put(runes ...rune) {
+func (e *editor) insertRunes(runes ...rune) {
 	e.text = slices.Insert(e.text, e.at, runes...)
 	e.at += len(runes)
 }
 
-// remove takes characters away.
-func (e *editor) remove(from, to int) {
+// removeRunes takes characters away.
+func (e *editor) removeRunes(from, to int) {
 	e.text = slices.Delete(e.text, from, to)
 	if e.at >= to {
 		e.at -= to - from
@@ -96,32 +96,33 @@ func (e *editor) remove(from, to int) {
 	}
 }
 
-// cluster is how many characters from one on a reader takes for one.
-func (e *editor) cluster(i int) int {
-	if i >= len(e.text) || e.marked(e.text[i]) >= 0 {
+// clusterLength is how many characters from one on a reader takes for one.
+func (e *editor) clusterLength(i int) int {
+	if i >= len(e.text) || e.pasteAt(e.text[i]) >= 0 {
 		return min(1, len(e.text)-i)
 	}
 	cluster, _ := ansi.FirstGraphemeCluster(string(e.text[i:min(len(e.text), i+32)]), ansi.GraphemeWidth)
 	return max(1, len([]rune(cluster)))
 }
 
-// before is where the characters before the cursor begin that a reader takes for one.
-func (e *editor) before() int {
+// clusterStart is where the characters before the cursor begin that a reader takes for one.
+func (e *editor) clusterStart() int {
 	i := max(0, e.at-32)
-	for i < e.at && i+e.cluster(i) < e.at {
-		i += e.cluster(i)
+	for i < e.at && i+e.clusterLength(i) < e.at {
+		i += e.clusterLength(i)
 	}
 	return i
 }
 
-// word is the word at the cursor, with where it begins.
-func (e *editor) word() (string, int) {
-	from := e.seek(-1, unicode.IsSpace)
+// wordAtCursor is the word at the cursor, with where it begins.
+func (e *editor) wordAtCursor() (string, int) {
+	from := e.seekBoundary(-1, unicode.IsSpace)
 	return string(e.text[from:e.at]), from
 }
 
-// seek is how far the text goes on from the cursor, in one direction, without something like that.
-func (e *editor) seek(by int, ends func(rune) bool) int {
+// seekBoundary is how far the text goes on from the cursor, in one direction, without something
+// like that.
+func (e *editor) seekBoundary(by int, ends func(rune) bool) int {
 	i := e.at
 	for by < 0 && i > 0 && !ends(e.text[i-1]) || by > 0 && i < len(e.text) && !ends(e.text[i]) {
 		i += by
@@ -132,39 +133,39 @@ func (e *editor) seek(by int, ends func(rune) bool) int {
 // wordEnd is where the next word ends in a direction.
 func (e *editor) wordEnd(by int) int {
 	from := *e
-	from.at = e.seek(by, func(r rune) bool { return !unicode.IsSpace(r) })
-	return from.seek(by, unicode.IsSpace)
+	from.at = e.seekBoundary(by, func(r rune) bool { return !unicode.IsSpace(r) })
+	return from.seekBoundary(by, unicode.IsSpace)
 }
 
 func isLineEnd(r rune) bool { return r == '\n' }
 
-// key obeys a key of editing, and reports whether it was one.
-func (e *editor) key(name string) bool {
+// handleKey obeys a key of editing, and reports whether it was one.
+func (e *editor) handleKey(name string) bool {
 	switch name {
 	case "left", "ctrl+b":
-		e.at = e.before()
+		e.at = e.clusterStart()
 	case "right", "ctrl+f":
-		e.at += e.cluster(e.at)
+		e.at += e.clusterLength(e.at)
 	case "alt+left", "ctrl+left", "alt+b":
 		e.at = e.wordEnd(-1)
 	case "alt+right", "ctrl+right", "alt+f":
 		e.at = e.wordEnd(1)
 	case "home", "ctrl+a":
-		e.at = e.seek(-1, isLineEnd)
+		e.at = e.seekBoundary(-1, isLineEnd)
 	case "end", "ctrl+e":
-		e.at = e.seek(1, isLineEnd)
+		e.at = e.seekBoundary(1, isLineEnd)
 	case "backspace", "ctrl+h":
-		e.remove(e.before(), e.at)
+		e.removeRunes(e.clusterStart(), e.at)
 	case "delete", "ctrl+d":
-		e.remove(e.at, e.at+e.cluster(e.at))
+		e.removeRunes(e.at, e.at+e.clusterLength(e.at))
 	case "ctrl+w", "alt+backspace", "ctrl+backspace":
-		e.remove(e.wordEnd(-1), e.at)
+		e.removeRunes(e.wordEnd(-1), e.at)
 	case "ctrl+u":
-		e.remove(e.seek(-1, isLineEnd), e.at)
+		e.removeRunes(e.seekBoundary(-1, isLineEnd), e.at)
 	case "ctrl+k":
-		e.remove(e.at, max(e.seek(1, isLineEnd), e.at+e.cluster(e.at)))
+		e.removeRunes(e.at, max(e.seekBoundary(1, isLineEnd), e.at+e.clusterLength(e.at)))
 	case "alt+enter", "shift+enter", "ctrl+j":
-		e.insert("\n")
+		e.insertText("\n")
 	default:
 		return false
 	}
@@ -181,20 +182,20 @@ type row struct {
 
 type cell struct{ at, x int }
 
-// rows break the text into lines of a width, and say where the cursor stands. name says what a
+// wrapRows break the text into lines of a width, and say where the cursor stands. name says what a
 // paste is shown as.
-func (e *editor) rows(width int, name func(paste string) string) (rows []row, y, x int) {
+func (e *editor) wrapRows(width int, name func(paste string) string) (rows []row, y, x int) {
 	width = max(width, 4)
 	rows = []row{{}}
 	used := 0
-	for i := 0; i <= len(e.text); i += max(1, e.cluster(i)) {
+	for i := 0; i <= len(e.text); i += max(1, e.clusterLength(i)) {
 		now := &rows[len(rows)-1]
-		n := e.cluster(i)
+		n := e.clusterLength(i)
 		shown := ""
 		if i < len(e.text) && e.text[i] != '\n' {
-			shown = plain.Line(tabs(string(e.text[i : i+n])))
-			if paste := e.marked(e.text[i]); paste >= 0 {
-				shown = cut(name(e.pastes[paste]), width)
+			shown = plain.Line(expandTabs(string(e.text[i : i+n])))
+			if paste := e.pasteAt(e.text[i]); paste >= 0 {
+				shown = truncateText(name(e.pastes[paste]), width)
 			}
 		}
 		columns := ansi.StringWidth(shown)
@@ -215,9 +216,10 @@ func (e *editor) rows(width int, name func(paste string) string) (rows []row, y,
 	return rows, y, x
 }
 
-// vertical moves the cursor a line up or down as it is shown; it reports false where there is none.
-func (e *editor) vertical(by, width int, name func(string) string) bool {
-	rows, y, x := e.rows(width, name)
+// moveVertically moves the cursor a line up or down as it is shown; it reports false where there is
+// none.
+func (e *editor) moveVertically(by, width int, name func(string) string) bool {
+	rows, y, x := e.wrapRows(width, name)
 	if y += by; y < 0 || y >= len(rows) {
 		return false
 	}

@@ -30,14 +30,14 @@ func TestEditor(t *testing.T) {
 		for rest := row.keys; rest != ""; {
 			if rest[0] == '<' {
 				name, after, _ := strings.Cut(rest[1:], ">")
-				if !e.key(name) {
+				if !e.handleKey(name) {
 					t.Errorf("%s is no key", name)
 				}
 				rest = after
 				continue
 			}
 			text, after, found := strings.Cut(rest, "<")
-			e.insert(text)
+			e.insertText(text)
 			if rest = after; found {
 				rest = "<" + after
 			}
@@ -52,28 +52,28 @@ func TestEditor(t *testing.T) {
 func TestEditorPaste(t *testing.T) {
 	long, short := strings.Repeat("a line\r\n", 20), "one\ntwo"
 	var e editor
-	e.insert("see ")
-	e.insert(long)
-	e.insert(" and ")
-	e.insert(short)
+	e.insertText("see ")
+	e.insertText(long)
+	e.insertText(" and ")
+	e.insertText(short)
 	name := func(string) string { return "[20 lines]" }
-	rows, y, x := e.rows(80, name)
+	rows, y, x := e.wrapRows(80, name)
 	if len(rows) != 2 || rows[0].text != "see [20 lines] and one" || rows[1].text != "two" || y != 1 || x != 3 {
 		t.Errorf("%+v, the cursor at %d, %d", rows, y, x)
 	}
-	if got, want := e.value(), "see "+strings.ReplaceAll(long, "\r", "")+" and one\ntwo"; got != want {
+	if got, want := e.fullText(), "see "+strings.ReplaceAll(long, "\r", "")+" and one\ntwo"; got != want {
 		t.Errorf("it is sent as %q", got)
 	}
 	e.at = 5
-	e.key("backspace")
-	if got := e.value(); got != "see  and one\ntwo" {
+	e.handleKey("backspace")
+	if got := e.fullText(); got != "see  and one\ntwo" {
 		t.Errorf("without the paste it is %q", got)
 	}
-	e.insert(strings.Repeat("x", pasteChars+1))
-	e.insert(long)
-	e.remove(4, 5)
-	if !strings.HasPrefix(e.value(), "see a line\n") {
-		t.Errorf("the other paste is left: %q", e.value()[:20])
+	e.insertText(strings.Repeat("x", pasteChars+1))
+	e.insertText(long)
+	e.removeRunes(4, 5)
+	if !strings.HasPrefix(e.fullText(), "see a line\n") {
+		t.Errorf("the other paste is left: %q", e.fullText()[:20])
 	}
 }
 
@@ -97,7 +97,7 @@ func TestEditorRows(t *testing.T) {
 		{"\x1b[2J", 4, "␛[2J", 0, 4, 10},
 	} {
 		e := editor{text: []rune(row.text), at: row.at}
-		rows, y, x := e.rows(row.width, name)
+		rows, y, x := e.wrapRows(row.width, name)
 		var texts []string
 		for _, r := range rows {
 			texts = append(texts, r.text)
@@ -108,11 +108,11 @@ func TestEditorRows(t *testing.T) {
 	}
 	e := editor{text: []rune("one\nlonger line\nx"), at: 10}
 	for _, step := range []struct{ by, at int }{{-1, 3}, {1, 7}, {1, 17}} {
-		if !e.vertical(step.by, 80, name) || e.at != step.at {
+		if !e.moveVertically(step.by, 80, name) || e.at != step.at {
 			t.Errorf("%+d leads to %d, want %d", step.by, e.at, step.at)
 		}
 	}
-	if e.vertical(1, 80, name) {
+	if e.moveVertically(1, 80, name) {
 		t.Error("there is a line below the last one")
 	}
 }
@@ -134,14 +134,14 @@ func TestWrap(t *testing.T) {
 		{"été été été", 7, "été été/été"},
 	} {
 		var got []string
-		for _, line := range wrap([]span{{text: row.text}}, row.width) {
-			got = append(got, paint(line, true))
+		for _, line := range wrapSpans([]span{{text: row.text}}, row.width) {
+			got = append(got, paintLine(line, true))
 		}
 		if joined := strings.Join(got, "/"); joined != row.want {
 			t.Errorf("%q at %d is %q, want %q", row.text, row.width, joined, row.want)
 		}
 	}
-	if got := paint([]span{{"a", style{bold: true, fg: red}}, {"b", style{fg: red}}}, false); got != "\x1b[1ma\x1b[mb" {
+	if got := paintLine([]span{{"a", style{bold: true, fg: red}}, {"b", style{fg: red}}}, false); got != "\x1b[1ma\x1b[mb" {
 		t.Errorf("without colours it is %q", got)
 	}
 }
@@ -150,19 +150,19 @@ func TestWrap(t *testing.T) {
 func TestGrown(t *testing.T) {
 	var s screen
 	now := time.Now()
-	s.drew(drawn{lines: []string{strings.Repeat("x", 50), "›", "status"}, cursor: 1, at: now})
+	s.rememberDrawn(drawn{lines: []string{strings.Repeat("x", 50), "›", "status"}, cursor: 1, at: now})
 	for width, want := range map[int]int{60: 0, 50: 0, 49: 1, 25: 1, 24: 2, 10: 4} {
-		if got := s.grown(width); got != want {
+		if got := s.linesGrown(width); got != want {
 			t.Errorf("at %d columns it is %d lines more, want %d", width, got, want)
 		}
 	}
-	s.drew(drawn{lines: []string{"›", "status"}, cursor: 0, at: now.Add(settles / 2)})
-	if got := s.grown(25); got != 0 {
+	s.rememberDrawn(drawn{lines: []string{"›", "status"}, cursor: 0, at: now.Add(settles / 2)})
+	if got := s.linesGrown(25); got != 0 {
 		t.Errorf("%d lines more, of which nobody knows whether they are there", got)
 	}
-	s.drew(drawn{lines: []string{strings.Repeat("x", 70), "›"}, cursor: 1, column: 2, at: now.Add(3 * settles)})
-	s.drew(drawn{lines: []string{strings.Repeat("x", 70), "›"}, cursor: 1, column: 2, at: now.Add(6 * settles)})
-	if got := s.grown(30); got != 2 {
+	s.rememberDrawn(drawn{lines: []string{strings.Repeat("x", 70), "›"}, cursor: 1, column: 2, at: now.Add(3 * settles)})
+	s.rememberDrawn(drawn{lines: []string{strings.Repeat("x", 70), "›"}, cursor: 1, column: 2, at: now.Add(6 * settles)})
+	if got := s.linesGrown(30); got != 2 {
 		t.Errorf("%d lines more, want 2", got)
 	}
 }
@@ -178,7 +178,7 @@ func TestBell(t *testing.T) {
 		{BellAuto, time.Second, false},
 		{BellAuto, time.Minute, true},
 	} {
-		if got := row.bell.wanted(row.worked); got != row.want {
+		if got := row.bell.isWanted(row.worked); got != row.want {
 			t.Errorf("%+v after %s: %v", row.bell, row.worked, got)
 		}
 	}
@@ -191,35 +191,35 @@ func TestHistory(t *testing.T) {
 	m := looking(t)
 	h := &m.history
 	for _, said := range []string{"one", "two", "one", " ", "three"} {
-		h.add(said)
+		h.addEntry(said)
 	}
-	m.draft.set("draft")
+	m.draft.replaceText("draft")
 	var got []string
 	for range 4 {
-		h.older(m)
-		got = append(got, m.draft.value())
+		h.showOlder(m)
+		got = append(got, m.draft.fullText())
 	}
 	for range 4 {
-		h.newer(m)
-		got = append(got, m.draft.value())
+		h.showNewer(m)
+		got = append(got, m.draft.fullText())
 	}
 	if want := "three one two two one three draft draft"; strings.Join(got, " ") != want {
 		t.Errorf("it goes through %q, want %q", got, want)
 	}
-	h.search(m)
-	h.key(m, "o", "o")
+	h.startSearch(m)
+	h.handleKey(m, "o", "o")
 	first := h.list[h.found]
-	h.key(m, "ctrl+r", "")
+	h.handleKey(m, "ctrl+r", "")
 	second := h.list[h.found]
-	h.key(m, "enter", "")
-	if first != "one" || second != "two" || m.draft.value() != "two" || h.searching {
-		t.Errorf("it finds %q, then %q, and takes %q", first, second, m.draft.value())
+	h.handleKey(m, "enter", "")
+	if first != "one" || second != "two" || m.draft.fullText() != "two" || h.searching {
+		t.Errorf("it finds %q, then %q, and takes %q", first, second, m.draft.fullText())
 	}
 }
 
 func TestPaths(t *testing.T) {
 	listing := "docs/\ndocs/plan.md\t12 bytes\nmain_plan.go\t3 bytes\nplan.txt\t0 bytes\nlink\tlink to /etc\n\"odd\\n\"\t1 bytes\n[3 ignored: node_modules]\nnothing in . matches \"x\""
-	if got := strings.Join(paths(listing, "plan"), " "); got != "docs/plan.md plan.txt docs/ main_plan.go link" {
+	if got := strings.Join(sortPaths(listing, "plan"), " "); got != "docs/plan.md plan.txt docs/ main_plan.go link" {
 		t.Errorf("it offers %s", got)
 	}
 }

@@ -30,13 +30,13 @@ type items struct {
 // readFeed begins to read the feed where the conversation has another one.
 func (m *model) readFeed() {
 	if m.Feed != m.reading && m.Feed != nil {
-		m.run(m.next())
+		m.queueCommand(m.handleNext())
 	}
 	m.reading = m.Feed
 }
 
-// next takes what happens next, with what follows at once.
-func (m *model) next() tea.Cmd {
+// handleNext takes what happens next, with what follows at once.
+func (m *model) handleNext() tea.Cmd {
 	feed := m.Feed
 	return func() tea.Msg {
 		var list []dispatch.Item
@@ -62,48 +62,48 @@ func (m *model) next() tea.Cmd {
 	}
 }
 
-// release shows what was held back: what the person said stands above what came of it.
-func (m *model) release() {
+// showHeld shows what was held back: what the person said stands above what came of it.
+func (m *model) showHeld() {
 	if m.holds--; m.holds == 0 && m.held != nil {
-		m.took(*m.held)
+		m.handleItems(*m.held)
 	}
 }
 
-// took takes in what has happened, and then what happens next. It stops where something waits for
-// what stands above it.
-func (m *model) took(taken items) {
+// handleItems takes in what has happened, and then what happens next. It stops where something
+// waits for what stands above it.
+func (m *model) handleItems(taken items) {
 	if taken.feed != m.Feed {
 		return
 	}
 	for m.holds == 0 && len(taken.list) > 0 {
 		item := taken.list[0]
 		taken.list = taken.list[1:]
-		m.see(item)
+		m.handleItem(item)
 	}
 	if m.holds > 0 {
 		m.held = &taken
 		return
 	}
 	m.held = nil
-	m.run(m.next())
+	m.queueCommand(m.handleNext())
 }
 
-// see takes an item in.
-func (m *model) see(item dispatch.Item) {
+// handleItem takes an item in.
+func (m *model) handleItem(item dispatch.Item) {
 	event := item.Event
 	if event == nil {
-		if m.silent = item.Delta.Silent; m.silent == 0 && !m.work.output(item.Delta) {
+		if m.silent = item.Delta.Silent; m.silent == 0 && !m.work.addOutput(item.Delta) {
 			m.See(item)
 		}
 		return
 	}
 	body := chat.BodyOf(event)
 	m.silent = 0
-	m.work.event(event, &body)
+	m.work.handleEvent(event, &body)
 	open, ends := m.Round, chat.RoundEnds(event, &body)
 	if ends || event.Type == regie.EventMessageWithdrawn && !body.TakenBack ||
 		event.Type == regie.EventSessionState && body.State == string(regie.SessionPaused) {
-		m.paper.flush() // what was being said is cut off
+		m.paper.flushReply() // what was being said is cut off
 	}
 	m.See(item)
 	switch event.Type {
@@ -112,34 +112,34 @@ func (m *model) see(item dispatch.Item) {
 		if json.Unmarshal(event.Body, &message) != nil {
 			return
 		}
-		m.paper.flush()
+		m.paper.flushReply()
 		if message.Sender == regie.SenderUser {
-			m.history.add(message.LinearText())
+			m.history.addEntry(message.LinearText())
 		}
 		if message.AI != nil && message.Usage != nil { // what it costs is seen while one can still stop it
 			m.meter.prompt = message.Usage.Input + message.Usage.Output
-			measure(m, message.RoundID)
+			measureRound(m, message.RoundID)
 		}
 	case regie.EventRound:
 		if ends && (body.RoundID == open || open.IsZero()) {
 			m.hint = ""
-			measure(m, body.RoundID)
-			m.run(m.config.Bell.ring(m.Text.T("the agent has finished"), time.Since(m.Began)))
+			measureRound(m, body.RoundID)
+			m.queueCommand(m.config.Bell.ringBell(m.Text.T("the agent has finished"), time.Since(m.Began)))
 		}
 	case regie.EventApproval, regie.EventQuestion: // somebody may have answered elsewhere
 		switch d := m.dialog.(type) {
 		case *approving:
 			d.Heard(&body)
 		case *questioning:
-			d.heard(m, &body)
+			d.noteAnswered(m, &body)
 		}
 	}
 }
 
-func (m *model) signal(s os.Signal) {
+func (m *model) handleSignal(s os.Signal) {
 	switch {
 	case s == syscall.SIGTSTP: // in the person's editor; it is refused already
-		keyboard{m}.suspend()
+		keyboard{m}.handleSuspend()
 	case s == syscall.SIGINT && !m.Round.IsZero() && !m.Interrupting:
 		m.Interrupt()
 	default:

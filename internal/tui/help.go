@@ -9,11 +9,11 @@ import (
 // ShowHelp implements chat.Renderer.
 func (m surface) ShowHelp() {
 	t := m.Text
-	m.paper.space()
+	m.paper.addSpace()
 	for _, c := range chat.SlashCommands(t) {
 		m.helpLine(c.Name, c.About)
 	}
-	m.paper.space()
+	m.paper.addSpace()
 	for _, row := range [][2]string{
 		{"Enter", t.T("send; while the agent works it is queued")},
 		{"Alt-Enter", t.T("another line, as Shift-Enter and Ctrl-J do")},
@@ -30,15 +30,15 @@ func (m surface) ShowHelp() {
 	} {
 		m.helpLine(row[0], row[1])
 	}
-	m.paper.space()
+	m.paper.addSpace()
 }
 
 // helpLine writes what can be typed or pressed, and behind it what that does.
 func (m surface) helpLine(name, about string) {
 	const column = 14
 	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
-	for _, line := range prefixed(wrap([]span{{text: about}}, m.screen.width-column-1), before,
+	for _, line := range prefixLines(wrapSpans([]span{{text: about}}, m.screen.width-column-1), before,
 		span{text: strings.Repeat(" ", column)}) {
-		m.paper.line(line)
+		m.paper.addLine(line)
 	}
 }

@@ -12,28 +12,28 @@ import (
 // written to make them so.
 const patienceWithCode = 100 * time.Millisecond
 
-// highlight are the lines of a piece of code, in colours where its language is known.
-func highlight(source, lang string) (out [][]span) {
+// highlightCode are the lines of a piece of code, in colours where its language is known.
+func highlightCode(source, lang string) (out [][]span) {
 	lexer := lexers.Get(lang)
 	if lang == "" || lexer == nil {
 		lexer = lexers.Fallback
 	}
 	tokens, err := lexer.Tokenise(nil, source)
 	if err != nil {
-		return uncoloured(source)
+		return plainCode(source)
 	}
 	var line []span
 	begun := time.Now()
 	for token := tokens(); token != chroma.EOF; token = tokens() {
 		if time.Since(begun) > patienceWithCode {
-			return uncoloured(source)
+			return plainCode(source)
 		}
 		for i, piece := range strings.Split(token.Value, "\n") {
 			if i > 0 {
 				out, line = append(out, line), nil
 			}
 			if piece != "" {
-				line = push(line, tabs(piece), tokenStyle(token.Type))
+				line = appendSpan(line, expandTabs(piece), tokenStyle(token.Type))
 			}
 		}
 	}
@@ -43,15 +43,15 @@ func highlight(source, lang string) (out [][]span) {
 	return append(out, make([][]span, max(0, wanted-len(out)))...)[:wanted]
 }
 
-func uncoloured(source string) (out [][]span) {
+func plainCode(source string) (out [][]span) {
 	for line := range strings.SplitSeq(source, "\n") {
-		out = append(out, []span{{text: tabs(line)}})
+		out = append(out, []span{{text: expandTabs(line)}})
 	}
 	return out
 }
 
-// tabs are shown as spaces: a terminal's own would not be counted.
-func tabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
+// expandTabs are shown as spaces: a terminal's own would not be counted.
+func expandTabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
 // tokenStyles are the colours of code, by type, else by what the type is a part of.
 var tokenStyles = map[chroma.TokenType]style{

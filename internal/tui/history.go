@@ -32,15 +32,15 @@ type history struct {
 	found     int // in list, or -1
 }
 
-// add remembers what was said last.
-func (h *history) add(said string) {
+// addEntry remembers what was said last.
+func (h *history) addEntry(said string) {
 	if said = strings.TrimSpace(said); said != "" {
 		h.list = append(slices.DeleteFunc(h.list, func(s string) bool { return s == said }), said)
 	}
 }
 
-// older puts the message before into the prompt.
-func (h *history) older(m *model) {
+// showOlder puts the message before into the prompt.
+func (h *history) showOlder(m *model) {
 	if h.at >= len(h.list) {
 		return
 	}
@@ -48,31 +48,31 @@ func (h *history) older(m *model) {
 		h.draft = m.draft
 	}
 	h.at++
-	m.draft.set(h.list[len(h.list)-h.at])
+	m.draft.replaceText(h.list[len(h.list)-h.at])
 }
 
-func (h *history) newer(m *model) {
+func (h *history) showNewer(m *model) {
 	switch {
 	case h.at > 1:
 		h.at--
-		m.draft.set(h.list[len(h.list)-h.at])
+		m.draft.replaceText(h.list[len(h.list)-h.at])
 	case h.at == 1:
 		h.at = 0
 		m.draft = h.draft
 	}
 }
 
-// ends leaves what was said before. What was being written meanwhile stays known.
-func (h *history) ends() {
+// endBrowsing leaves what was said before. What was being written meanwhile stays known.
+func (h *history) endBrowsing() {
 	if h.at > 0 {
-		h.add(h.draft.value())
+		h.addEntry(h.draft.fullText())
 	}
 	h.at, h.draft = 0, editor{}
 }
 
-// load reads what was said in the chats of the workspace, this one last, the first time that it is
-// asked for, and goes on then. What cannot be read is left out: a history is a convenience.
-func (h *history) load(m *model, then func()) {
+// loadEntries reads what was said in the chats of the workspace, this one last, the first time that
+// it is asked for, and goes on then. What cannot be read is left out: a history is a convenience.
+func (h *history) loadEntries(m *model, then func()) {
 	if h.loaded {
 		then()
 		return
@@ -101,22 +101,22 @@ func (h *history) load(m *model, then func()) {
 			recent := h.list
 			h.list = nil
 			for _, one := range append(said, recent...) {
-				h.add(one)
+				h.addEntry(one)
 			}
 			then()
 		}
 	})
 }
 
-// search begins to look back.
-func (h *history) search(m *model) {
+// startSearch begins to look back.
+func (h *history) startSearch(m *model) {
 	h.searching, h.query, h.found = true, editor{}, -1
-	h.load(m, func() { h.look(m, len(h.list)) })
+	h.loadEntries(m, func() { h.findEntry(m, len(h.list)) })
 }
 
-// look finds the newest message before a place that holds what is looked for.
-func (h *history) look(m *model, before int) {
-	wanted := strings.ToLower(h.query.value())
+// findEntry finds the newest message before a place that holds what is looked for.
+func (h *history) findEntry(m *model, before int) {
+	wanted := strings.ToLower(h.query.fullText())
 	for i := min(before, len(h.list)) - 1; i >= 0; i-- {
 		if strings.Contains(strings.ToLower(h.list[i]), wanted) {
 			h.found, m.hint = i, ""
@@ -128,34 +128,34 @@ func (h *history) look(m *model, before int) {
 	}
 }
 
-func (h *history) key(m *model, name, typed string) {
+func (h *history) handleKey(m *model, name, typed string) {
 	switch name {
 	case "ctrl+r", "up":
-		h.look(m, h.found)
+		h.findEntry(m, h.found)
 	case "esc", "ctrl+g":
 		h.searching = false
 	case "enter", "tab", "right":
 		h.searching = false
 		if h.found >= 0 {
 			found := h.list[h.found]
-			h.ends()
-			h.add(m.draft.value())
-			m.draft.set(found)
+			h.endBrowsing()
+			h.addEntry(m.draft.fullText())
+			m.draft.replaceText(found)
 		}
 	default:
-		if !h.query.key(name) {
-			h.query.insert(typed)
+		if !h.query.handleKey(name) {
+			h.query.insertText(typed)
 		}
-		h.look(m, len(h.list))
+		h.findEntry(m, len(h.list))
 	}
 }
 
-// view is the prompt while the person looks back.
-func (h *history) view(m *model, width int) (lines [][]span, y, x int) {
+// render is the prompt while the person looks back.
+func (h *history) render(m *model, width int) (lines [][]span, y, x int) {
 	found := ""
 	if h.found >= 0 {
 		found = strings.Join(strings.Fields(plain.Line(h.list[h.found])), " ")
 	}
-	head := []span{{m.Text.T("search: "), style{fg: cyan}}, {text: plain.Line(h.query.value())}}
-	return [][]span{head, {{"  " + cut(found, width-4), style{faint: found == ""}}}}, 0, wide(head)
+	head := []span{{m.Text.T("search: "), style{fg: cyan}}, {text: plain.Line(h.query.fullText())}}
+	return [][]span{head, {{"  " + truncateText(found, width-4), style{faint: found == ""}}}}, 0, widthOf(head)
 }

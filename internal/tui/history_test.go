@@ -108,7 +108,7 @@ func works(m *model, cmd tea.Cmd) {
 			if then != nil {
 				then()
 			}
-			cmd = m.drain()
+			cmd = m.takeCommands()
 		case tea.BatchMsg:
 			for _, one := range then {
 				works(m, one)
@@ -127,13 +127,13 @@ func TestHistoryReadsOn(t *testing.T) {
 	m := newModel(t.Context(), c)
 	h := &m.history
 	m.Session = ids[1]
-	h.search(m)
-	works(m, m.drain())
+	h.startSearch(m)
+	works(m, m.takeCommands())
 	if got := strings.Join(h.list, " "); got != "the oldest of them in between first second third" || h.found != 4 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}
-	h.key(m, "o", "oldest")
-	h.key(m, "ctrl+r", "")
+	h.handleKey(m, "o", "oldest")
+	h.handleKey(m, "ctrl+r", "")
 	if h.found < 0 || h.list[h.found] != "the oldest of them" || !strings.Contains(m.hint, "nothing older") {
 		t.Errorf("it finds %d of %q, and says %q", h.found, h.list, m.hint)
 	}

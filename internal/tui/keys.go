@@ -12,8 +12,8 @@ import (
 // keyboard is a model as its keys act on it.
 type keyboard struct{ *model }
 
-// pressed obeys a key.
-func (m keyboard) pressed(msg tea.KeyPressMsg) {
+// handleKey obeys a key.
+func (m keyboard) handleKey(msg tea.KeyPressMsg) {
 	name, typed := msg.String(), msg.Key().Text
 	m.hint = ""
 	if name != "ctrl+c" {
@@ -24,10 +24,10 @@ func (m keyboard) pressed(msg tea.KeyPressMsg) {
 	}
 	switch {
 	case name == "ctrl+c":
-		m.cancel()
+		m.handleCancel()
 		return
 	case name == "ctrl+z":
-		m.suspend()
+		m.handleSuspend()
 		return
 	case m.dialog != nil && m.armed:
 		m.answerKey(name, typed)
@@ -36,13 +36,13 @@ func (m keyboard) pressed(msg tea.KeyPressMsg) {
 	m.typed = time.Now()
 	switch {
 	case m.history.searching:
-		m.history.key(m.model, name, typed)
-	case m.popup.key(m.model, name), m.promptKey(name):
+		m.history.handleKey(m.model, name, typed)
+	case m.popup.handleKey(m.model, name), m.promptKey(name):
 	default:
-		if !m.draft.key(name) && typed != "" {
-			m.draft.insert(typed)
+		if !m.draft.handleKey(name) && typed != "" {
+			m.draft.insertText(typed)
 		}
-		m.popup.follow(m.model)
+		m.popup.updateOffers(m.model)
 	}
 }
 
@@ -50,42 +50,42 @@ func (m keyboard) pressed(msg tea.KeyPressMsg) {
 func (m keyboard) promptKey(name string) bool {
 	switch name {
 	case "esc":
-		m.escape()
+		m.handleEscape()
 	case "ctrl+d":
-		if !m.draft.empty() {
+		if !m.draft.isEmpty() {
 			return false
 		}
 		m.Leave()
 	case "enter":
-		m.enter()
+		m.handleEnter()
 	case "tab":
 		switch {
 		case m.dialog != nil:
 			m.armed = true
-		case m.Waiting() && m.draft.empty():
+		case m.Waiting() && m.draft.isEmpty():
 			clear(m.Later)
 			m.Due, m.typed = true, time.Time{}
 		default:
-			m.popup.follow(m.model)
+			m.popup.updateOffers(m.model)
 		}
 	case "ctrl+r":
-		m.history.search(m.model)
+		m.history.startSearch(m.model)
 	case "ctrl+o":
 		m.ShowCall("")
 	case "ctrl+l":
-		m.run(tea.ClearScreen)
+		m.queueCommand(tea.ClearScreen)
 	case "up", "ctrl+p":
 		queue := m.Queue()
 		switch {
-		case m.draft.vertical(-1, m.screen.width-3, m.pasted):
-		case m.draft.empty() && m.history.at == 0 && len(queue) > 0:
+		case m.draft.moveVertically(-1, m.screen.width-3, m.describePaste):
+		case m.draft.isEmpty() && m.history.at == 0 && len(queue) > 0:
 			m.TakeBack(queue[len(queue)-1], true)
 		default:
-			m.history.load(m.model, func() { m.history.older(m.model) })
+			m.history.loadEntries(m.model, func() { m.history.showOlder(m.model) })
 		}
 	case "down", "ctrl+n":
-		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
-			m.history.newer(m.model)
+		if !m.draft.moveVertically(1, m.screen.width-3, m.describePaste) {
+			m.history.showNewer(m.model)
 		}
 	default:
 		return false
@@ -93,31 +93,31 @@ func (m keyboard) promptKey(name string) bool {
 	return true
 }
 
-// suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and
-// other programs wait for it.
-func (m keyboard) suspend() {
+// handleSuspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it,
+// and other programs wait for it.
+func (m keyboard) handleSuspend() {
 	if m.config.IsEngine != nil && m.config.IsEngine() {
 		m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
 		return
 	}
-	m.run(tea.Suspend)
+	m.queueCommand(tea.Suspend)
 }
 
-// cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where
-// there is nothing of that, twice leaves.
-func (m keyboard) cancel() {
+// handleCancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run;
+// where there is nothing of that, twice leaves.
+func (m keyboard) handleCancel() {
 	switch m.dialog.(type) {
 	case *picking, *confirming:
-		m.decide("esc")
+		m.decideByKey("esc")
 		return
 	}
 	switch {
 	case m.history.searching:
 		m.history.searching = false
-	case m.popup.shown():
+	case m.popup.isShown():
 		m.popup.offers = nil
-	case !m.draft.empty() && !m.hasField():
-		m.history.add(m.draft.value())
+	case !m.draft.isEmpty() && !m.hasField():
+		m.history.addEntry(m.draft.fullText())
 		m.draft = editor{}
 	case m.Interrupting || m.once:
 		m.result.Signalled = m.Interrupting
@@ -129,37 +129,37 @@ func (m keyboard) cancel() {
 	}
 }
 
-// escape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the person who
-// writes, twice clears what was written.
-func (m keyboard) escape() {
+// handleEscape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the
+// person who writes, twice clears what was written.
+func (m keyboard) handleEscape() {
 	switch {
-	case !m.Round.IsZero() && (m.draft.empty() || !m.Waiting()):
+	case !m.Round.IsZero() && (m.draft.isEmpty() || !m.Waiting()):
 		m.Interrupt()
-	case !m.draft.empty() && time.Since(m.draftEsc) < 2*time.Second:
-		m.history.add(m.draft.value())
+	case !m.draft.isEmpty() && time.Since(m.draftEsc) < 2*time.Second:
+		m.history.addEntry(m.draft.fullText())
 		m.draft = editor{}
-	case !m.draft.empty():
+	case !m.draft.isEmpty():
 		m.draftEsc = time.Now()
 		m.hint = m.Text.T("Esc once more clears what you wrote")
 	}
 }
 
-// enter sends what was written, or obeys it. What was opened and left again for the prompt is
+// handleEnter sends what was written, or obeys it. What was opened and left again for the prompt is
 // closed: a message that it was about goes with this one.
-func (m keyboard) enter() {
-	typed := m.draft.value()
+func (m keyboard) handleEnter() {
+	typed := m.draft.fullText()
 	if strings.TrimSpace(typed) == "" {
 		return
 	}
 	m.draft, m.popup.offers = editor{}, nil
-	m.history.ends()
-	m.history.add(typed)
+	m.history.endBrowsing()
+	m.history.addEntry(typed)
 	switch m.dialog.(type) {
 	case *picking, *confirming:
-		m.decide("esc")
+		m.decideByKey("esc")
 	}
-	if !m.draft.empty() && !strings.ContainsAny(typed[:1], "/"+regie.CommandMark) {
-		typed = m.draft.value() + "\n" + typed
+	if !m.draft.isEmpty() && !strings.ContainsAny(typed[:1], "/"+regie.CommandMark) {
+		typed = m.draft.fullText() + "\n" + typed
 		m.draft = editor{}
 	}
 	m.Enter(typed)

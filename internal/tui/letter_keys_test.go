@@ -15,7 +15,7 @@ import (
 func keyed() *model {
 	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	m.State = regie.SessionWaitingValidation
-	m.open(&confirming{offers: []chat.Key{{Names: "y"}, {Names: "n", Do: func() { m.back("a message") }}}})
+	m.openDialog(&confirming{offers: []chat.Key{{Names: "y"}, {Names: "n", Do: func() { m.restorePrompt("a message") }}}})
 	m.armed = true
 	return m
 }
@@ -26,36 +26,36 @@ func pressed(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: str
 // message.
 func TestLetter(t *testing.T) {
 	m := keyed()
-	m.obey(pressed('n'))
+	m.handleMessage(pressed('n'))
 	if m.dialog == nil {
 		t.Fatal("the letter decided at once")
 	}
 	m.letterStands(m.letter.serial)
-	if m.dialog != nil || m.draft.value() != "a message" {
-		t.Errorf("the letter decided nothing: %q", m.draft.value())
+	if m.dialog != nil || m.draft.fullText() != "a message" {
+		t.Errorf("the letter decided nothing: %q", m.draft.fullText())
 	}
 
 	m = keyed()
-	m.obey(pressed('n'))
+	m.handleMessage(pressed('n'))
 	serial := m.letter.serial
-	m.obey(pressed('o'))
+	m.handleMessage(pressed('o'))
 	m.letterStands(serial)
-	m.obey(pressed('t'))
-	if m.dialog == nil || m.armed || m.draft.value() != "not" {
-		t.Errorf("the message is %q, the question has the keyboard: %v", m.draft.value(), m.armed)
+	m.handleMessage(pressed('t'))
+	if m.dialog == nil || m.armed || m.draft.fullText() != "not" {
+		t.Errorf("the message is %q, the question has the keyboard: %v", m.draft.fullText(), m.armed)
 	}
 	m.typed = time.Now().Add(-time.Hour)
-	if m.attend(); m.armed {
+	if m.handleDue(); m.armed {
 		t.Error("the question takes the keyboard in the middle of a message")
 	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyTab})
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyTab})
 	if !m.armed {
 		t.Error("Tab does not answer")
 	}
 
 	m = keyed()
-	m.obey(pressed('n'))
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	m.handleMessage(pressed('n'))
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter})
 	if m.dialog != nil {
 		t.Error("Enter does not end the letter's wait")
 	}
@@ -65,13 +65,13 @@ func TestLetter(t *testing.T) {
 func TestArming(t *testing.T) {
 	m := keyed()
 	m.armed, m.typed = false, time.Now()
-	m.obey(pressed('y'))
-	if m.attend(); m.armed || m.draft.value() != "y" {
-		t.Errorf("armed %v, written %q", m.armed, m.draft.value())
+	m.handleMessage(pressed('y'))
+	if m.handleDue(); m.armed || m.draft.fullText() != "y" {
+		t.Errorf("armed %v, written %q", m.armed, m.draft.fullText())
 	}
 	m.draft = editor{}
 	m.typed = time.Now().Add(-quiet)
-	if m.attend(); !m.armed {
+	if m.handleDue(); !m.armed {
 		t.Error("nobody types, and the question does not take the keyboard")
 	}
 }
@@ -81,7 +81,7 @@ func TestNoSize(t *testing.T) {
 	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	want := tea.WindowSizeMsg{Width: 80, Height: 24}
 	for _, size := range []tea.WindowSizeMsg{{}, {Width: 100}, {Height: 30}} {
-		if got := reflow(m, &terminal{})(m, size); got != want {
+		if got := reflowCursor(m, &terminal{})(m, size); got != want {
 			t.Errorf("%v is %v", size, got)
 		}
 	}

@@ -27,20 +27,20 @@ func (a Aside) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// listen takes in what comes from outside the conversation: what the rest of the process writes,
+// handleLog takes in what comes from outside the conversation: what the rest of the process writes,
 // and the signals of the operating system.
-func (m *model) listen() {
+func (m *model) handleLog() {
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		select {
 		case line := <-m.config.Aside: // nil never has one
 			return func() {
 				m.Note(plain.Strip(line))
-				m.listen()
+				m.handleLog()
 			}
 		case signal := <-m.Signals:
 			return func() {
-				m.signal(signal)
-				m.listen()
+				m.handleSignal(signal)
+				m.handleLog()
 			}
 		case <-ctx.Done():
 			return nil

@@ -12,8 +12,8 @@ import (
 // done is what work hands back to the loop: what is to happen there.
 type done func()
 
-// after is a command that has something happen in the loop after a while.
-func after(d time.Duration, then done) tea.Cmd {
+// delayCommand is a command that has something happen in the loop after a while.
+func delayCommand(d time.Duration, then done) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return then })
 }
 
@@ -24,16 +24,16 @@ type loop struct {
 	last chan struct{} // closed once the last work is done that waits for the work before it
 }
 
-// beside runs work on a goroutine of the library, and what it returns in the loop.
-func (l *loop) beside(work chat.Work) {
-	l.run(func() tea.Msg { return done(work(l.ctx)) })
+// runBeside runs work on a goroutine of the library, and what it returns in the loop.
+func (l *loop) runBeside(work chat.Work) {
+	l.queueCommand(func() tea.Msg { return done(work(l.ctx)) })
 }
 
 // inOrder is beside behind the work before it, as the person said it.
 func (l *loop) inOrder(work chat.Work) {
 	before, over := l.last, make(chan struct{})
 	l.last = over
-	l.beside(func(ctx context.Context) func() {
+	l.runBeside(func(ctx context.Context) func() {
 		if before != nil {
 			select {
 			case <-before:
@@ -50,15 +50,15 @@ func (l *loop) inOrder(work chat.Work) {
 	})
 }
 
-// run has the library run a command once the loop is done with a message.
-func (l *loop) run(cmd tea.Cmd) {
+// queueCommand has the library run a command once the loop is done with a message.
+func (l *loop) queueCommand(cmd tea.Cmd) {
 	if cmd != nil {
 		l.cmds = append(l.cmds, cmd)
 	}
 }
 
-// drain are the commands that the library has not got.
-func (l *loop) drain() tea.Cmd {
+// takeCommands are the commands that the library has not got.
+func (l *loop) takeCommands() tea.Cmd {
 	cmds := l.cmds
 	l.cmds = nil
 	return tea.Batch(cmds...)

@@ -41,8 +41,8 @@ type markdown struct {
 	goesOn, gap, began bool
 }
 
-// add takes a piece and returns the lines of what it completes; nil stands for an empty line.
-func (r *markdown) add(piece string) (out [][]span) {
+// addPiece takes a piece and returns the lines of what it completes; nil stands for an empty line.
+func (r *markdown) addPiece(piece string) (out [][]span) {
 	r.partial += piece
 	for {
 		end := strings.IndexByte(r.partial, '\n')
@@ -64,12 +64,12 @@ func (r *markdown) add(piece string) (out [][]span) {
 	}
 }
 
-// end returns what is left, and begins another reply.
-func (r *markdown) end() (out [][]span) {
+// finishReply returns what is left, and begins another reply.
+func (r *markdown) finishReply() (out [][]span) {
 	if r.partial != "" {
-		out = r.add("\n")
+		out = r.addPiece("\n")
 	}
-	out = append(out, r.finish(r.open)...)
+	out = append(out, r.renderFinished(r.open)...)
 	*r = markdown{parser: r.parser, width: r.width}
 	return out
 }
@@ -82,14 +82,14 @@ func (r *markdown) takeLine(line string) (out [][]span) {
 		r.open, r.gap = "", true
 		return nil
 	}
-	doc, _ := r.parse(r.open)
+	doc, _ := r.parseSource(r.open)
 	last := doc.LastChild()
 	if _, table := last.(*east.Table); table { // the line before may be its head
 		before = before[:strings.LastIndexByte(strings.TrimSuffix(before, "\n"), '\n')+1]
 	}
 	_, list := last.(*ast.List)
 	if before != "" && (doc.FirstChild() != last || list && last.FirstChild() != last.LastChild()) {
-		out, r.open = r.finish(before), r.open[len(before):]
+		out, r.open = r.renderFinished(before), r.open[len(before):]
 	}
 	if len(r.open) <= maxOpen {
 		return out
@@ -98,13 +98,13 @@ func (r *markdown) takeLine(line string) (out [][]span) {
 	if _, code := last.(*ast.FencedCodeBlock); code { // its end has not come
 		rest = r.open[:strings.IndexByte(r.open, '\n')+1]
 	}
-	out = append(out, r.finish(r.open)...)
+	out = append(out, r.renderFinished(r.open)...)
 	r.open, r.goesOn = rest, rest != ""
 	return out
 }
 
-// parse reads a source, with the links that are known.
-func (r *markdown) parse(source string) (ast.Node, parser.Context) {
+// parseSource reads a source, with the links that are known.
+func (r *markdown) parseSource(source string) (ast.Node, parser.Context) {
 	known := parser.NewContext()
 	for _, ref := range r.refs {
 		known.AddReference(ref)
@@ -112,10 +112,10 @@ func (r *markdown) parse(source string) (ast.Node, parser.Context) {
 	return r.parser.Parse(text.NewReader([]byte(source)), parser.WithContext(known)), known
 }
 
-// finish returns the lines of a block that is complete. The links that it defines are known to the
-// blocks after it; those before stand there already, so that a definition is shown too.
-func (r *markdown) finish(source string) [][]span {
-	out, known := r.draft(source)
+// renderFinished returns the lines of a block that is complete. The links that it defines are known
+// to the blocks after it; those before stand there already, so that a definition is shown too.
+func (r *markdown) renderFinished(source string) [][]span {
+	out, known := r.renderDraft(source)
 	r.refs = known.References()
 	trimmed := strings.TrimRight(source, " \t\n")
 	r.began, r.goesOn = r.began || trimmed != "", false
@@ -123,11 +123,11 @@ func (r *markdown) finish(source string) [][]span {
 	return out
 }
 
-// draft are lines of a block that may go on, none wider than the reply. What the block says acts on
-// nothing: see internal/plain.
-func (r *markdown) draft(source string) ([][]span, parser.Context) {
-	doc, known := r.parse(source)
-	out := (&page{source: []byte(source)}).blocks(doc, r.width)
+// renderDraft are lines of a block that may go on, none wider than the reply. What the block says
+// acts on nothing: see internal/plain.
+func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
+	doc, known := r.parseSource(source)
+	out := (&page{source: []byte(source)}).renderBlocks(doc, r.width)
 	_, code := doc.FirstChild().(*ast.FencedCodeBlock)
 	if len(out) > 0 && r.began && !r.goesOn && (r.gap || code) {
 		out = append([][]span{nil}, out...)
@@ -135,21 +135,21 @@ func (r *markdown) draft(source string) ([][]span, parser.Context) {
 	return out, known
 }
 
-// left are the lines of what is not complete.
-func (r *markdown) left() [][]span {
-	out, _ := r.draft(r.open + plain.Strip(r.partial) + "\n")
+// renderLeft are the lines of what is not complete.
+func (r *markdown) renderLeft() [][]span {
+	out, _ := r.renderDraft(r.open + plain.Strip(r.partial) + "\n")
 	return out
 }
 
 // page walks through one parsed source.
 type page struct{ source []byte }
 
-// blocks are the blocks below a node, with an empty line between those that are not items of a
-// tight list.
-func (p *page) blocks(parent ast.Node, width int) [][]span {
+// renderBlocks are the blocks below a node, with an empty line between those that are not items of
+// a tight list.
+func (p *page) renderBlocks(parent ast.Node, width int) [][]span {
 	var out [][]span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {
-		lines := p.block(node, width)
+		lines := p.renderBlock(node, width)
 		if len(lines) == 0 {
 			continue
 		}
@@ -166,49 +166,49 @@ func (p *page) blocks(parent ast.Node, width int) [][]span {
 	return out
 }
 
-func (p *page) block(node ast.Node, width int) [][]span {
+func (p *page) renderBlock(node ast.Node, width int) [][]span {
 	switch n := node.(type) {
 	case *ast.Heading:
 		s := style{bold: true, fg: cyan}
 		if n.Level == 1 {
 			s.underline = true
 		}
-		return wrap(p.inline(n, s), width)
+		return wrapSpans(p.renderInline(n, s), width)
 	case *ast.ThematicBreak:
 		return [][]span{{{strings.Repeat("─", min(width, 40)), style{faint: true}}}}
 	case *ast.Blockquote:
-		return prefixed(p.blocks(n, width-2), span{"│ ", style{faint: true}}, span{"│ ", style{faint: true}})
+		return prefixLines(p.renderBlocks(n, width-2), span{"│ ", style{faint: true}}, span{"│ ", style{faint: true}})
 	case *ast.List:
-		return p.list(n, width)
+		return p.renderList(n, width)
 	case *ast.FencedCodeBlock:
-		return p.code(n.Lines(), string(n.Language(p.source)), width)
+		return p.renderCode(n.Lines(), string(n.Language(p.source)), width)
 	case *ast.CodeBlock:
-		return p.code(n.Lines(), "", width)
+		return p.renderCode(n.Lines(), "", width)
 	case *ast.HTMLBlock:
-		return wrap([]span{{text: strings.TrimRight(p.literal(n.Lines()), "\n")}}, width)
+		return wrapSpans([]span{{text: strings.TrimRight(p.joinLines(n.Lines()), "\n")}}, width)
 	case *east.Table:
-		return p.table(n, width)
+		return p.renderTable(n, width)
 	case *ast.LinkReferenceDefinition:
 		defined := "[" + string(n.Label) + "]: " + string(n.Destination)
 		if len(n.Title) > 0 {
 			defined += ` "` + string(n.Title) + `"`
 		}
-		return wrap([]span{{plain.Strip(defined), style{faint: true}}}, width)
+		return wrapSpans([]span{{plain.Strip(defined), style{faint: true}}}, width)
 	default:
-		return wrap(p.inline(n, style{}), width)
+		return wrapSpans(p.renderInline(n, style{}), width)
 	}
 }
 
-func (p *page) code(lines *text.Segments, lang string, width int) (out [][]span) {
-	for _, line := range highlight(strings.TrimRight(p.literal(lines), "\n"), lang) {
-		for _, piece := range chop(line, width-codeIndent) {
+func (p *page) renderCode(lines *text.Segments, lang string, width int) (out [][]span) {
+	for _, line := range highlightCode(strings.TrimRight(p.joinLines(lines), "\n"), lang) {
+		for _, piece := range chopLine(line, width-codeIndent) {
 			out = append(out, append([]span{{text: strings.Repeat(" ", codeIndent)}}, piece...))
 		}
 	}
 	return out
 }
 
-func (p *page) literal(lines *text.Segments) string {
+func (p *page) joinLines(lines *text.Segments) string {
 	var b strings.Builder
 	for i := range lines.Len() {
 		segment := lines.At(i)
@@ -217,8 +217,8 @@ func (p *page) literal(lines *text.Segments) string {
 	return b.String()
 }
 
-// list writes a list, each item behind its mark.
-func (p *page) list(list *ast.List, width int) [][]span {
+// renderList writes a list, each item behind its mark.
+func (p *page) renderList(list *ast.List, width int) [][]span {
 	var out [][]span
 	number := list.Start
 	for node := list.FirstChild(); node != nil; node = node.NextSibling() {
@@ -227,21 +227,21 @@ func (p *page) list(list *ast.List, width int) [][]span {
 			mark = strconv.Itoa(number) + string(list.Marker) + " "
 			number++
 		}
-		lines := p.blocks(node, width-len([]rune(mark)))
+		lines := p.renderBlocks(node, width-len([]rune(mark)))
 		if len(lines) == 0 {
 			lines = [][]span{nil}
 		}
 		if len(out) > 0 && !list.IsTight {
 			out = append(out, nil)
 		}
-		out = append(out, prefixed(lines, span{mark, style{fg: cyan}},
+		out = append(out, prefixLines(lines, span{mark, style{fg: cyan}},
 			span{text: strings.Repeat(" ", len([]rune(mark)))})...)
 	}
 	return out
 }
 
-// prefixed puts something before the first line and before the others.
-func prefixed(lines [][]span, first, others span) [][]span {
+// prefixLines puts something before the first line and before the others.
+func prefixLines(lines [][]span, first, others span) [][]span {
 	out := make([][]span, len(lines))
 	for i, line := range lines {
 		before := others
@@ -256,32 +256,32 @@ func prefixed(lines [][]span, first, others span) [][]span {
 	return out
 }
 
-// inline is the text below a node.
-func (p *page) inline(parent ast.Node, s style) []span {
+// renderInline is the text below a node.
+func (p *page) renderInline(parent ast.Node, s style) []span {
 	var out []span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {
 		switch n := node.(type) {
 		case *ast.Text:
-			out = append(out, span{p.unescaped(n), s})
+			out = append(out, span{p.unescapeText(n), s})
 			if n.HardLineBreak() || n.SoftLineBreak() {
 				out = append(out, span{"\n", s})
 			}
 		case *ast.CodeSpan:
 			code := s
 			code.fg = magenta
-			out = append(out, p.inline(n, code)...)
+			out = append(out, p.renderInline(n, code)...)
 		case *ast.Emphasis:
 			strong := s
 			strong.italic, strong.bold = s.italic || n.Level == 1, s.bold || n.Level > 1
-			out = append(out, p.inline(n, strong)...)
+			out = append(out, p.renderInline(n, strong)...)
 		case *east.Strikethrough:
 			struck := s
 			struck.strike = true
-			out = append(out, p.inline(n, struck)...)
+			out = append(out, p.renderInline(n, struck)...)
 		case *ast.Link:
-			out = append(out, p.link(n, n.Destination, s)...)
+			out = append(out, p.renderLink(n, n.Destination, s)...)
 		case *ast.Image:
-			out = append(out, p.link(n, n.Destination, s)...)
+			out = append(out, p.renderLink(n, n.Destination, s)...)
 		case *ast.AutoLink:
 			s.underline = true
 			out = append(out, span{string(n.URL(p.source)), s})
@@ -297,15 +297,15 @@ func (p *page) inline(parent ast.Node, s style) []span {
 				out = append(out, span{string(segment.Value(p.source)), s})
 			}
 		default:
-			out = append(out, p.inline(n, s)...)
+			out = append(out, p.renderInline(n, s)...)
 		}
 	}
 	return out
 }
 
-// unescaped is a text as it is read: escapes and entities say what they mean, and nothing that acts
-// comes in through one.
-func (p *page) unescaped(n *ast.Text) string {
+// unescapeText is a text as it is read: escapes and entities say what they mean, and nothing that
+// acts comes in through one.
+func (p *page) unescapeText(n *ast.Text) string {
 	value := n.Segment.Value(p.source)
 	if !n.IsRaw() {
 		value = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value)))
@@ -313,11 +313,12 @@ func (p *page) unescaped(n *ast.Text) string {
 	return plain.Strip(string(value))
 }
 
-// link is a text with where it leads: a person sees the address, not only what the model calls it.
-func (p *page) link(n ast.Node, destination []byte, s style) []span {
+// renderLink is a text with where it leads: a person sees the address, not only what the model
+// calls it.
+func (p *page) renderLink(n ast.Node, destination []byte, s style) []span {
 	address := s
 	s.underline, address.faint = true, true
-	label := p.inline(n, s)
+	label := p.renderInline(n, s)
 	var said strings.Builder
 	for _, piece := range label {
 		said.WriteString(piece.text)

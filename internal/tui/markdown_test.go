@@ -14,15 +14,15 @@ func written(source string, piece, width int) []string {
 	var out []string
 	put := func(lines [][]span) {
 		for _, line := range lines {
-			out = append(out, paint(trimmed(line), false))
+			out = append(out, paintLine(trimRight(line), false))
 		}
 	}
 	for rest := source; rest != ""; {
 		n := min(piece, len(rest))
-		put(r.add(rest[:n]))
+		put(r.addPiece(rest[:n]))
 		rest = rest[n:]
 	}
-	put(r.end())
+	put(r.finishReply())
 	return out
 }
 
@@ -157,16 +157,16 @@ func TestLongBlocks(t *testing.T) {
 				if len(line) == 2 && line[1].text == "a text" && said.Len() < maxOpen/10 && line[1].style.fg != green {
 					t.Fatalf("a line of a text is %+v", line)
 				}
-				said.WriteString(paint(line, false) + " ")
+				said.WriteString(paintLine(line, false) + " ")
 			}
 		}
-		put(r.add(start))
+		put(r.addPiece(start))
 		for range 1300 {
-			if put(r.add(word)); len(r.open)+len(r.partial) > 2*maxOpen {
+			if put(r.addPiece(word)); len(r.open)+len(r.partial) > 2*maxOpen {
 				t.Fatalf("%q: %d bytes are open", start, len(r.open))
 			}
 		}
-		put(r.end())
+		put(r.finishReply())
 		text := strings.Join(strings.Fields(ansi.Strip(said.String())), " ")
 		if n := strings.Count(text, strings.Trim(word, "| \n")); n != 1300 {
 			t.Errorf("%q: %d of 1300 are there", start, n)

@@ -24,15 +24,15 @@ func newMeter() meter {
 	return meter{before: regie.Spending{Known: true}, counted: map[regie.ID]regie.Spending{}}
 }
 
-func (g *meter) context(m *model) string {
+func (g *meter) describeContext(m *model) string {
 	if g.prompt == 0 || g.budget == 0 {
 		return ""
 	}
 	return m.Text.T("context %d%%", min(999, int(g.prompt*100/g.budget)))
 }
 
-// cost is what the chat has cost.
-func (g *meter) cost(m *model) string {
+// describeCost is what the chat has cost.
+func (g *meter) describeCost(m *model) string {
 	out := g.before
 	for _, s := range g.counted {
 		out.Cost += s.Cost
@@ -44,21 +44,21 @@ func (g *meter) cost(m *model) string {
 	return chat.Cost(m.Text, regie.Spending{Cost: out.Cost, Known: out.Known})
 }
 
-// measure reads what a round has cost.
-func measure(m *model, round regie.ID) {
+// measureRound reads what a round has cost.
+func measureRound(m *model, round regie.ID) {
 	session := m.Session
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		view, err := m.Control.Get(ctx, round)
 		return func() {
 			if err == nil && session == m.Session { // else the next one reads it again
-				m.meter.round(&view)
+				m.meter.addRound(&view)
 			}
 		}
 	})
 }
 
-// round takes in what a round has cost until now.
-func (g *meter) round(view *store.RoundView) {
+// addRound takes in what a round has cost until now.
+func (g *meter) addRound(view *store.RoundView) {
 	g.counted[view.Round.ID] = view.Spent
 	g.budget, g.model = int64(view.Round.Limits.ContextTokens), view.Round.Model
 }

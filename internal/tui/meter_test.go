@@ -34,10 +34,10 @@ func TestMeter(t *testing.T) {
 				m.meter.takenUp(c.past)
 			}
 			for id, spent := range c.costs {
-				m.meter.round(&store.RoundView{Round: regie.Round{ID: id}, Spent: known(0)}) // once more, with what it has cost by then
-				m.meter.round(&store.RoundView{Round: regie.Round{ID: id}, Spent: spent})
+				m.meter.addRound(&store.RoundView{Round: regie.Round{ID: id}, Spent: known(0)}) // once more, with what it has cost by then
+				m.meter.addRound(&store.RoundView{Round: regie.Round{ID: id}, Spent: spent})
 			}
-			if got := m.meter.cost(m); got != c.want {
+			if got := m.meter.describeCost(m); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

@@ -65,8 +65,8 @@ func newModel(ctx context.Context, c Config) *model {
 	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env)}
 	m.meter = newMeter()
 	m.paper = paper{m: m, markdown: markdown{parser: newParser(), width: 80}}
-	reply := func(text string) { m.paper.reply(m.paper.add(text)) }
-	stream := chat.Stream{Out: writer(reply), Err: writer(m.paper.note), Apart: true}
+	reply := func(text string) { m.paper.addReply(m.paper.addPiece(text)) }
+	stream := chat.Stream{Out: writer(reply), Err: writer(m.paper.addNote), Apart: true}
 	m.Conversation = chat.NewConversation(ctx, c.Config, surface{m}, stream)
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
 	return m
@@ -75,24 +75,24 @@ func newModel(ctx context.Context, c Config) *model {
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.Begin(func(err error) { m.err, m.leaving = err, true })
-	m.listen()
+	m.handleLog()
 	readEngine(m)
-	return m.drain()
+	return m.takeCommands()
 }
 
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.run(m.obey(msg))
+	m.queueCommand(m.handleMessage(msg))
 	m.readFeed()
-	m.attend()
-	m.run(m.print())
-	m.run(m.tick())
-	command := m.drain()
+	m.handleDue()
+	m.queueCommand(m.printLines())
+	m.queueCommand(m.tickClock())
+	command := m.takeCommands()
 	return m, command
 }
 
-// obey takes a message in, and returns what the library runs then.
-func (m *model) obey(msg tea.Msg) tea.Cmd {
+// handleMessage takes a message in, and returns what the library runs then.
+func (m *model) handleMessage(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.said, m.screen.ready = msg, true
@@ -101,58 +101,58 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.ColorProfileMsg:
 		m.screen.colours = msg.Profile >= colorprofile.ANSI
 	case tea.KeyPressMsg:
-		keyboard{m}.pressed(msg)
+		keyboard{m}.handleKey(msg)
 	case tea.PasteMsg:
-		m.pastes(msg.Content)
+		m.handlePaste(msg.Content)
 	case done:
 		if msg != nil {
 			msg()
 		}
 	case items:
-		m.took(msg)
+		m.handleItems(msg)
 	}
-	return m.drain()
+	return m.takeCommands()
 }
 
-// pastes takes what is pasted: into the line that a dialog or a search has, and else into the
+// handlePaste takes what is pasted: into the line that a dialog or a search has, and else into the
 // prompt, as the letters of a message: a paste decides nothing.
-func (m *model) pastes(content string) {
+func (m *model) handlePaste(content string) {
 	m.typed = time.Now()
 	if m.hasField() && m.letter.name != "" {
-		m.words(m.letter.name)
+		m.takeWords(m.letter.name)
 	}
 	if m.hasField() {
-		if q, ok := m.dialog.(*questioning); ok && q.takes(content) {
+		if q, ok := m.dialog.(*questioning); ok && q.takesWords(content) {
 			q.writes = true
 		}
-		if field := m.dialog.field(); field != nil {
-			field.insert(content)
+		if field := m.dialog.inputField(); field != nil {
+			field.insertText(content)
 			return
 		}
 		m.armed = false
 	}
 	if m.history.searching {
-		m.history.query.insert(strings.TrimSpace(content))
-		m.history.look(m, len(m.history.list))
+		m.history.query.insertText(strings.TrimSpace(content))
+		m.history.findEntry(m, len(m.history.list))
 		return
 	}
-	m.draft.insert(content)
-	m.popup.follow(m)
+	m.draft.insertText(content)
+	m.popup.updateOffers(m)
 }
 
-// attend does what is due: asks what the session waits for, leaves when all is written.
-func (m *model) attend() {
+// handleDue does what is due: asks what the session waits for, leaves when all is written.
+func (m *model) handleDue() {
 	if m.leaving {
-		if m.paper.idle() {
-			m.run(tea.Quit)
+		if m.paper.isIdle() {
+			m.queueCommand(tea.Quit)
 		}
 		return
 	}
-	if m.dialog != nil && !m.armed && !m.writing() && time.Since(m.typed) >= quiet {
+	if m.dialog != nil && !m.armed && !m.isWriting() && time.Since(m.typed) >= quiet {
 		m.armed = true
 	}
 	if m.Due && m.dialog == nil && !m.asking {
-		m.ask()
+		m.askPending()
 	}
 }
 
@@ -160,25 +160,27 @@ func (m *model) attend() {
 // was meant for the prompt decides nothing.
 const quiet = 600 * time.Millisecond
 
-// writing reports whether the person is in the middle of something at the prompt: what is asked
+// isWriting reports whether the person is in the middle of something at the prompt: what is asked
 // waits for that.
-func (m *model) writing() bool { return !m.draft.empty() || m.history.searching || m.popup.shown() }
+func (m *model) isWriting() bool {
+	return !m.draft.isEmpty() || m.history.searching || m.popup.isShown()
+}
 
 // openNow is open for what follows from what the person has just typed: it has the keyboard at
 // once, unless they write something else by now; then it is hinted at.
 func (m *model) openNow(d dialog) {
-	m.open(d)
-	if m.armed = !m.writing(); !m.armed {
+	m.openDialog(d)
+	if m.armed = !m.isWriting(); !m.armed {
 		m.hint = m.Text.T("Tab shows what you asked for")
 	}
 }
 
-// tick keeps the clock going while something moves.
-func (m *model) tick() tea.Cmd {
+// tickClock keeps the clock going while something moves.
+func (m *model) tickClock() tea.Cmd {
 	moving := m.Busy() || m.dialog != nil && !m.armed || m.State == regie.SessionWaitingNetwork
 	if m.ticking || !moving || m.leaving {
 		return nil
 	}
 	m.ticking = true
-	return after(200*time.Millisecond, func() { m.ticking = false })
+	return delayCommand(200*time.Millisecond, func() { m.ticking = false })
 }

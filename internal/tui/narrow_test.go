@@ -22,8 +22,8 @@ func TestNarrow(t *testing.T) {
 		a.Asked.Reviews[0].Preview.Warnings = []regie.Sentence{regie.Say("the directory docs is made")}
 		m := opened(t, a, width)
 		m.Note("  ✓ files.write_file some/dir/file.txt 0.4 ms  [1]")
-		m.paper.reply(m.paper.add("Some words here.\n\n- one item of a list\n  1. and another\n\n> quoted words\n\n```sh\nls -la there\n```\n\n| a | b | c |\n|---|---|---|\n| one | two | three |\n\n# Head\n"))
-		m.paper.flush()
+		m.paper.addReply(m.paper.addPiece("Some words here.\n\n- one item of a list\n  1. and another\n\n> quoted words\n\n```sh\nls -la there\n```\n\n| a | b | c |\n|---|---|---|\n| one | two | three |\n\n# Head\n"))
+		m.paper.flushReply()
 		rows := strings.Split(scrollback(m), "\n")
 		diff := false
 		for _, row := range rows {
@@ -45,12 +45,12 @@ func TestNarrow(t *testing.T) {
 func TestLiveLine(t *testing.T) {
 	for width := 20; width < 100; width++ {
 		m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
-		m.obey(tea.WindowSizeMsg{Width: width, Height: 60})
+		m.handleMessage(tea.WindowSizeMsg{Width: width, Height: 60})
 		var words []string
 		for i := range 40 {
 			words = append(words, fmt.Sprintf("word%d", i))
 		}
-		m.paper.reply(m.paper.add(strings.Join(words, " ")))
+		m.paper.addReply(m.paper.addPiece(strings.Join(words, " ")))
 		view := ansi.Strip(m.View().Content)
 		for _, word := range words {
 			if !strings.Contains(view+" ", word) {

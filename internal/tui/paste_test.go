@@ -16,23 +16,23 @@ func TestPasteAtQuestion(t *testing.T) {
 		&questioning{asked: regie.Question{Module: regie.Module{Kind: regie.ModuleChoice, Options: []string{"one", "two"}, AllowMultiple: true}}, chosen: map[int]bool{}},
 	} {
 		m := asked(t, d)
-		m.obey(tea.PasteMsg{Content: "see the log\nof it"})
-		if m.draft.value() != "see the log\nof it" || m.armed || m.dialog == nil {
-			t.Errorf("%T: the prompt holds %q", d, m.draft.value())
+		m.handleMessage(tea.PasteMsg{Content: "see the log\nof it"})
+		if m.draft.fullText() != "see the log\nof it" || m.armed || m.dialog == nil {
+			t.Errorf("%T: the prompt holds %q", d, m.draft.fullText())
 		}
 	}
 	a := batch(regie.Approval{Reviews: []regie.Review{{}}})
 	m := asked(t, a)
-	m.obey(pressed('y'))
+	m.handleMessage(pressed('y'))
 	serial := m.letter.serial
-	m.obey(tea.PasteMsg{Content: "et another"})
+	m.handleMessage(tea.PasteMsg{Content: "et another"})
 	m.letterStands(serial)
-	if m.draft.value() != "yet another" || a.Busy {
-		t.Errorf("the prompt holds %q", m.draft.value())
+	if m.draft.fullText() != "yet another" || a.Busy {
+		t.Errorf("the prompt holds %q", m.draft.fullText())
 	}
 	a.reasons, m.armed = true, true
-	m.obey(tea.PasteMsg{Content: "because\nof it"})
-	if got := a.reason.value(); got != "because\nof it" {
+	m.handleMessage(tea.PasteMsg{Content: "because\nof it"})
+	if got := a.reason.fullText(); got != "because\nof it" {
 		t.Errorf("the reason is %q", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestSilentModel(t *testing.T) {
 	c := engine(t, nil)
 	m := newModel(t.Context(), c)
-	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.State = regie.SessionActive
 	for _, want := range []struct {
 		delta dispatch.Delta
@@ -24,9 +24,9 @@ func TestSilentModel(t *testing.T) {
 		{dispatch.Delta{Silent: 30}, "the model has not answered for 30 s"},
 		{dispatch.Delta{}, "working"},
 	} {
-		m.see(dispatch.Item{Delta: &want.delta})
-		works(m, m.drain())
-		if out := paint(m.status(80), false); !strings.Contains(out, want.says) || strings.Contains(out, "Esc stops") != (want.delta.Silent > 0) {
+		m.handleItem(dispatch.Item{Delta: &want.delta})
+		works(m, m.takeCommands())
+		if out := paintLine(m.renderStatus(80), false); !strings.Contains(out, want.says) || strings.Contains(out, "Esc stops") != (want.delta.Silent > 0) {
 			t.Errorf("the status says %q, want %q", out, want.says)
 		}
 	}

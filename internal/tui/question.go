@@ -21,31 +21,31 @@ type questioning struct {
 	busy   bool
 }
 
-func (q *questioning) begin(m *model) {
+func (q *questioning) beginAnswer(m *model) {
 	m.Page.QuestionHead(&q.asked)
 	m.Page.Question(&q.asked)
 	q.writes = q.asked.Module.Kind != regie.ModuleValidation && len(q.asked.Module.Options) == 0
 }
 
-func (q *questioning) field() *editor {
+func (q *questioning) inputField() *editor {
 	if q.writes {
 		return &q.text
 	}
 	return nil
 }
 
-// takes reports whether what is typed answers in the person's own words. What the prompt has
+// takesWords reports whether what is typed answers in the person's own words. What the prompt has
 // commands for goes there.
-func (q *questioning) takes(typed string) bool {
+func (q *questioning) takesWords(typed string) bool {
 	return !q.busy && q.asked.Module.AllowFreeText && !strings.HasPrefix(typed, "/") &&
 		!strings.HasPrefix(typed, regie.CommandMark)
 }
 
-func (q *questioning) keys(m *model) ([]chat.Key, bool) {
+func (q *questioning) dialogKeys(m *model) ([]chat.Key, bool) {
 	t, module := m.Text, &q.asked.Module
-	answer := chat.Key{Names: "enter", Label: t.T("[Enter] answer"), Do: func() { q.answer(m) }}
+	answer := chat.Key{Names: "enter", Label: t.T("[Enter] answer"), Do: func() { q.submitAnswer(m) }}
 	later := chat.Key{Names: "l esc", Label: t.T("[l] later"), Do: func() {
-		m.history.add(q.text.value()) // Up has what was written of an answer
+		m.history.addEntry(q.text.fullText()) // Up has what was written of an answer
 		m.putOff(q.asked.ID)
 	}}
 	back := chat.Key{Names: "esc", Label: t.T("[Esc] back"), Do: func() { q.writes = false }}
@@ -57,8 +57,8 @@ func (q *questioning) keys(m *model) ([]chat.Key, bool) {
 		return []chat.Key{answer, back}, q.busy
 	case module.Kind == regie.ModuleValidation:
 		return []chat.Key{
-			{Names: "y o Y O", Label: t.T("[y] yes"), Do: func() { q.reply(m, chat.YesNo(true)) }},
-			{Names: "n N", Label: t.T("[n] no"), Do: func() { q.reply(m, chat.YesNo(false)) }},
+			{Names: "y o Y O", Label: t.T("[y] yes"), Do: func() { q.sendReply(m, chat.YesNo(true)) }},
+			{Names: "n N", Label: t.T("[n] no"), Do: func() { q.sendReply(m, chat.YesNo(false)) }},
 			later,
 		}, q.busy
 	}
@@ -73,8 +73,8 @@ func (q *questioning) keys(m *model) ([]chat.Key, bool) {
 	return append(list, later), q.busy
 }
 
-// ticked are the numbers of the options that are chosen, of several.
-func (q *questioning) ticked() []string {
+// tickedOptions are the numbers of the options that are chosen, of several.
+func (q *questioning) tickedOptions() []string {
 	var numbers []string
 	for i := range q.asked.Module.Options {
 		if q.chosen[i] {
@@ -84,10 +84,10 @@ func (q *questioning) ticked() []string {
 	return numbers
 }
 
-// answer gives what is chosen, or what is written, beside what is chosen of several.
-func (q *questioning) answer(m *model) {
-	words := strings.TrimSpace(q.text.value())
-	numbers := q.ticked()
+// submitAnswer gives what is chosen, or what is written, beside what is chosen of several.
+func (q *questioning) submitAnswer(m *model) {
+	words := strings.TrimSpace(q.text.fullText())
+	numbers := q.tickedOptions()
 	switch {
 	case q.writes && words == "":
 		return
@@ -105,12 +105,12 @@ func (q *questioning) answer(m *model) {
 	if q.writes {
 		reply.Text = words
 	} else {
-		m.history.add(words) // that are not sent
+		m.history.addEntry(words) // that are not sent
 	}
-	q.reply(m, reply)
+	q.sendReply(m, reply)
 }
 
-func (q *questioning) reply(m *model, reply regie.QuestionReply) {
+func (q *questioning) sendReply(m *model, reply regie.QuestionReply) {
 	q.busy = true
 	in := dispatch.AnswerRequest{QuestionID: q.asked.ID, Request: regie.NewID().String(), Reply: reply}
 	m.Do(chat.InOrder, func(ctx context.Context) func() {
@@ -127,7 +127,7 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 				return
 			}
 			if m.dialog == dialog(q) {
-				m.overtaken()
+				m.closeOvertaken()
 				m.Due = m.Waiting()
 				m.Later[q.asked.ID] = true // it is answered; what else waits is asked
 			}
@@ -135,8 +135,8 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 	})
 }
 
-// heard takes in that somebody else has answered, or that nobody has.
-func (q *questioning) heard(m *model, body *chat.Body) {
+// noteAnswered takes in that somebody else has answered, or that nobody has.
+func (q *questioning) noteAnswered(m *model, body *chat.Body) {
 	if body.QuestionID != q.asked.ID || body.State == string(regie.WaitOpen) || q.busy {
 		return
 	}
@@ -144,20 +144,20 @@ func (q *questioning) heard(m *model, body *chat.Body) {
 		said := chat.ReplyWords(m.Text, body.Reply)
 		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(body.Reply.By), said))
 	}
-	m.overtaken()
+	m.closeOvertaken()
 	m.Due = m.Waiting()
 }
 
-func (q *questioning) view(m *model) [][]span {
+func (q *questioning) render(m *model) [][]span {
 	module := &q.asked.Module
 	first, _, _ := strings.Cut(strings.TrimSpace(module.Text), "\n")
-	lines := m.screen.question(plain.Line(first))
-	switch chosen := q.ticked(); {
+	lines := m.screen.renderQuestion(plain.Line(first))
+	switch chosen := q.tickedOptions(); {
 	case q.writes && len(chosen) > 0:
 		lines = append(lines, []span{{text: "  " + m.Text.T("beside %s:", strings.Join(chosen, ", "))}})
 		fallthrough
 	case q.writes:
-		return append(lines, m.written(&q.text, span{"  " + promptMark, style{fg: cyan}})...)
+		return append(lines, m.renderWritten(&q.text, span{"  " + promptMark, style{fg: cyan}})...)
 	case module.Kind == regie.ModuleValidation:
 		return lines
 	}
@@ -172,5 +172,5 @@ func (q *questioning) view(m *model) [][]span {
 		}
 		options[i] = fmt.Sprintf("%s%d  %s", box, i+1, plain.Line(option))
 	}
-	return append(lines, m.screen.choices(options, q.picked)...)
+	return append(lines, m.screen.renderChoices(options, q.picked)...)
 }

@@ -18,7 +18,7 @@ type surface struct{ *model }
 // Do implements chat.Renderer.
 func (m *model) Do(order chat.Order, work chat.Work) {
 	if order == chat.Beside {
-		m.beside(work)
+		m.runBeside(work)
 		return
 	}
 	m.holds++
@@ -26,7 +26,7 @@ func (m *model) Do(order chat.Order, work chat.Work) {
 		then := work(ctx)
 		return func() {
 			then()
-			m.release()
+			m.showHeld()
 		}
 	})
 }
@@ -39,11 +39,11 @@ func (m *model) ShowError(err error) {
 }
 
 // Separate implements chat.Renderer.
-func (m surface) Separate() { m.paper.space() }
+func (m surface) Separate() { m.paper.addSpace() }
 
 // Reset implements chat.Renderer. What a message was about has gone; the message has not.
 func (m surface) Reset() {
-	m.paper.flush()
+	m.paper.flushReply()
 	m.work = work{}
 	m.meter = newMeter()
 	m.replaceDialog()
@@ -54,12 +54,12 @@ func (m surface) TakenUp(past *chat.Past) {
 	m.meter.takenUp(past)
 	for _, event := range past.Events {
 		body := chat.BodyOf(event)
-		m.work.event(event, &body)
+		m.work.handleEvent(event, &body)
 	}
-	m.paper.flush()
-	m.paper.space()
+	m.paper.flushReply()
+	m.paper.addSpace()
 	if !past.Last.IsZero() {
-		measure(m.model, past.Last)
+		measureRound(m.model, past.Last)
 	}
 }
 
@@ -67,19 +67,19 @@ func (m surface) TakenUp(past *chat.Past) {
 func (m surface) Settled() {
 	switch m.dialog.(type) {
 	case *approving, *questioning:
-		m.overtaken()
+		m.closeOvertaken()
 	}
 }
 
 // Sent implements chat.Renderer. What was not taken stays where it can be sent again.
 func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 	switch {
-	case o.Command && regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty():
+	case o.Command && regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.isEmpty():
 		m.hint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
-		m.draft.set(o.Typed)
+		m.draft.replaceText(o.Typed)
 	case err != nil, o.Session != m.Session:
 		m.ShowError(err)
-		m.unsent(o)
+		m.keepUnsent(o)
 	case run.Answered:
 		m.Note("› " + strings.ReplaceAll(o.Typed, "\n", "\n  "))
 		m.Note(m.Text.T("taken as the answer"))
@@ -93,19 +93,19 @@ func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 	}
 }
 
-// unsent keeps what was not taken: a message in the prompt, a command too where it is one command
-// there.
-func (m surface) unsent(o *chat.Outgoing) {
-	if o.Command && !m.draft.empty() {
-		m.history.add(o.Typed)
+// keepUnsent keeps what was not taken: a message in the prompt, a command too where it is one
+// command there.
+func (m surface) keepUnsent(o *chat.Outgoing) {
+	if o.Command && !m.draft.isEmpty() {
+		m.history.addEntry(o.Typed)
 	} else {
-		m.back(o.Typed)
+		m.restorePrompt(o.Typed)
 	}
 }
 
 // EditMessage implements chat.Renderer.
 func (m surface) EditMessage(said string) bool {
-	m.back(said)
+	m.restorePrompt(said)
 	return true
 }
 
@@ -124,14 +124,14 @@ func (m surface) Confirm(said string, keys []chat.Key) {
 // ClearScreen implements chat.Renderer.
 func (m surface) ClearScreen() {
 	m.paper.wrote, m.paper.inReply = false, false
-	m.run(tea.Sequence(tea.Raw(strings.Repeat("\r\n", m.screen.height)+"\x1b[H"), tea.ClearScreen))
+	m.queueCommand(tea.Sequence(tea.Raw(strings.Repeat("\r\n", m.screen.height)+"\x1b[H"), tea.ClearScreen))
 }
 
 // Leave implements chat.Renderer: what runs stays as it is stored.
 func (m *model) Leave() {
 	if !m.leaving {
 		m.leaving = true
-		m.paper.flush()
+		m.paper.flushReply()
 		m.Farewell()
 	}
 }

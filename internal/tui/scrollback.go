@@ -35,8 +35,8 @@ type drawn struct {
 	at             time.Time
 }
 
-// drew remembers what was given to be drawn, and what may still be on the terminal.
-func (s *screen) drew(d drawn) {
+// rememberDrawn remembers what was given to be drawn, and what may still be on the terminal.
+func (s *screen) rememberDrawn(d drawn) {
 	keep := 0
 	for keep < len(s.drawn)-1 && d.at.Sub(s.drawn[keep+1].at) > settles {
 		keep++
@@ -44,8 +44,8 @@ func (s *screen) drew(d drawn) {
 	s.drawn = append(s.drawn[keep:], d)
 }
 
-// last is the live part as it was given to be drawn last.
-func (s *screen) last() []string {
+// lastDrawn is the live part as it was given to be drawn last.
+func (s *screen) lastDrawn() []string {
 	if len(s.drawn) == 0 {
 		return nil
 	}
@@ -77,24 +77,24 @@ type paper struct {
 	tailOf string
 }
 
-// idle reports whether all is on the terminal.
-func (p *paper) idle() bool { return len(p.out) == 0 && !p.printing }
+// isIdle reports whether all is on the terminal.
+func (p *paper) isIdle() bool { return len(p.out) == 0 && !p.printing }
 
-// line adds a finished line.
-func (p *paper) line(spans []span) {
-	p.out = append(p.out, paint(trimmed(spans), p.m.screen.colours))
+// addLine adds a finished line.
+func (p *paper) addLine(spans []span) {
+	p.out = append(p.out, paintLine(trimRight(spans), p.m.screen.colours))
 	p.wrote = len(spans) > 0
 }
 
-// space adds an empty line, unless one stands there.
-func (p *paper) space() {
+// addSpace adds an empty line, unless one stands there.
+func (p *paper) addSpace() {
 	if p.wrote {
-		p.line(nil)
+		p.addLine(nil)
 	}
 }
 
-// trimmed is a line without spaces at its end.
-func trimmed(line []span) []span {
+// trimRight is a line without spaces at its end.
+func trimRight(line []span) []span {
 	for n, last := range slices.Backward(line) {
 		if text := strings.TrimRight(last.text, " "); text != "" {
 			return append(slices.Clone(line[:n]), span{text, last.style})
@@ -103,34 +103,34 @@ func trimmed(line []span) []span {
 	return nil
 }
 
-// reply writes finished lines of a reply; nil stands for an empty one.
-func (p *paper) reply(lines [][]span) {
+// addReply writes finished lines of a reply; nil stands for an empty one.
+func (p *paper) addReply(lines [][]span) {
 	for _, line := range lines {
 		if !p.inReply || line == nil {
-			p.space()
+			p.addSpace()
 		}
 		if p.inReply = true; line != nil {
-			p.line(line)
+			p.addLine(line)
 		}
 	}
 }
 
-// flush finishes the reply, as far as it goes.
-func (p *paper) flush() { p.reply(p.end()) }
+// flushReply finishes the reply, as far as it goes.
+func (p *paper) flushReply() { p.addReply(p.finishReply()) }
 
 // lookAgain is how soon it is looked again whether the live part stands.
 const lookAgain = 5 * time.Millisecond
 
-// print brings lines to the terminal, all that are there at once: one bundle after another, because
-// what the library is told beside each other has no order.
-func (m *model) print() tea.Cmd {
+// printLines brings lines to the terminal, all that are there at once: one bundle after another,
+// because what the library is told beside each other has no order.
+func (m *model) printLines() tea.Cmd {
 	p := &m.paper
 	if p.printing || len(p.out) == 0 || !m.screen.ready {
 		return nil
 	}
 	printed := func() { p.printing = false }
 	if p.printing = !m.screen.isDrawn(); p.printing {
-		return after(lookAgain, printed)
+		return delayCommand(lookAgain, printed)
 	}
 	bundle := strings.Join(p.out, "\n")
 	p.out = nil
@@ -155,15 +155,15 @@ func (w writer) Write(data []byte) (int, error) {
 // last.
 const maxSaid = 60
 
-// note writes whole lines beside the replies.
-func (p *paper) note(text string) {
+// addNote writes whole lines beside the replies.
+func (p *paper) addNote(text string) {
 	if !p.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
-		p.flush()
+		p.flushReply()
 	}
 	text = strings.TrimSuffix(text, "\n")
 	said := strings.HasPrefix(text, "› ")
 	if p.inReply || said {
-		p.space()
+		p.addSpace()
 		p.inReply = false
 	}
 	lines := strings.Split(text, "\n")
@@ -173,18 +173,18 @@ func (p *paper) note(text string) {
 			lines[len(lines)-maxSaid/2:])
 	}
 	for _, line := range lines {
-		for _, spans := range noted(plain.Strip(line), said, p.width) {
-			p.line(spans)
+		for _, spans := range formatNote(plain.Strip(line), said, p.width) {
+			p.addLine(spans)
 		}
 	}
 	if said {
-		p.space()
+		p.addSpace()
 	}
 }
 
-// noted is a line beside the replies as it is shown: by what it begins with. said says that it is a
-// person's message.
-func noted(line string, said bool, width int) [][]span {
+// formatNote is a line beside the replies as it is shown: by what it begins with. said says that it
+// is a person's message.
+func formatNote(line string, said bool, width int) [][]span {
 	bare := strings.TrimLeft(line, " ")
 	indent := strings.Repeat(" ", min(len(line)-len(bare), width/2))
 	mark, rest, found := strings.Cut(bare, " ")
@@ -193,15 +193,15 @@ func noted(line string, said bool, width int) [][]span {
 	case said: // behind "› " or two spaces
 		runes := []rune(line)
 		first := span{string(runes[:min(2, len(runes))]), style{bold: true}}
-		rest := span{tabs(string(runes[min(2, len(runes)):])), first.style}
-		return prefixed(wrap([]span{rest}, width-2), first, span{text: "  "})
+		rest := span{expandTabs(string(runes[min(2, len(runes)):])), first.style}
+		return prefixLines(wrapSpans([]span{rest}, width-2), first, span{text: "  "})
 	case found && mark == "│":
 		return diffLine(indent+"│ ", rest, width)
 	case found && marks[mark] != 0:
-		return prefixed(wrap([]span{{text: tabs(rest)}}, width-len(indent)-2),
+		return prefixLines(wrapSpans([]span{{text: expandTabs(rest)}}, width-len(indent)-2),
 			span{indent + mark + " ", style{fg: marks[mark]}}, span{text: indent + "  "})
 	}
-	return prefixed(wrap([]span{{text: tabs(bare)}}, width-len(indent)), span{text: indent}, span{text: indent})
+	return prefixLines(wrapSpans([]span{{text: expandTabs(bare)}}, width-len(indent)), span{text: indent}, span{text: indent})
 }
 
 // diffLine is a line of a diff, or of an output, behind its bar.
@@ -218,13 +218,13 @@ func diffLine(bar, line string, width int) [][]span {
 		s.fg = cyan
 	}
 	edge := span{bar, style{faint: true}}
-	return prefixed(chop([]span{{tabs(line), s}}, width-len([]rune(bar))), edge, edge)
+	return prefixLines(chopLine([]span{{expandTabs(line), s}}, width-len([]rune(bar))), edge, edge)
 }
 
-// live is the open block of the reply, at most so many lines of it, the last ones.
-func (p *paper) live(most int) [][]span {
+// renderLive is the open block of the reply, at most so many lines of it, the last ones.
+func (p *paper) renderLive(most int) [][]span {
 	if of := fmt.Sprint(p.width, p.open, p.partial); of != p.tailOf {
-		p.tail, p.tailOf = p.left(), of
+		p.tail, p.tailOf = p.renderLeft(), of
 	}
 	return p.tail[max(0, len(p.tail)-most):]
 }

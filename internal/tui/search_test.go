@@ -18,7 +18,7 @@ func ctrl(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Mod: tea.Mod
 func looking(t *testing.T, said ...string) *model {
 	t.Helper()
 	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
-	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.history.list, m.history.loaded = said, true
 	return m
 }
@@ -26,46 +26,46 @@ func looking(t *testing.T, said ...string) *model {
 // pauses has the person type nothing for a while.
 func pauses(m *model) {
 	m.typed = time.Now().Add(-time.Hour)
-	m.attend()
+	m.handleDue()
 }
 
 // While the person looks back, or something is offered for what they write, what is asked has not
 // the keyboard.
 func TestSearchKeepsKeyboard(t *testing.T) {
 	m := looking(t, "Make it so", "My word")
-	m.obey(ctrl('r'))
-	m.obey(pressed('M'))
+	m.handleMessage(ctrl('r'))
+	m.handleMessage(pressed('M'))
 	a := batch(regie.Approval{Reviews: []regie.Review{{}}})
 	m.State = regie.SessionWaitingValidation
 	a.attach(m)
-	m.open(a)
+	m.openDialog(a)
 	if pauses(m); m.armed {
 		t.Fatal("the approval takes the keyboard")
 	}
-	if out := paint(m.status(80), false); !strings.Contains(out, "waits for your answer") || strings.Contains(out, "Tab") {
+	if out := paintLine(m.renderStatus(80), false); !strings.Contains(out, "waits for your answer") || strings.Contains(out, "Tab") {
 		t.Errorf("the status says %q", out)
 	}
-	m.obey(pressed('y'))
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if a.Busy || m.history.searching || m.draft.value() != "My word" {
-		t.Errorf("deciding %v, the prompt holds %q", a.Busy, m.draft.value())
+	m.handleMessage(pressed('y'))
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if a.Busy || m.history.searching || m.draft.fullText() != "My word" {
+		t.Errorf("deciding %v, the prompt holds %q", a.Busy, m.draft.fullText())
 	}
-	m.obey(ctrl('u'))
-	m.obey(ctrl('r'))
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
+	m.handleMessage(ctrl('u'))
+	m.handleMessage(ctrl('r'))
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEscape})
 	if pauses(m); !m.armed {
 		t.Error("behind the search the approval does not take the keyboard")
 	}
 
 	m = looking(t)
 	types(m, "/he")
-	m.open(a)
-	if !m.popup.shown() {
+	m.openDialog(a)
+	if !m.popup.isShown() {
 		t.Error("what is offered goes when something is asked")
 	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyTab})
-	if m.draft.value() != "/help " || m.armed {
-		t.Errorf("Tab makes %q, the approval has the keyboard: %v", m.draft.value(), m.armed)
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyTab})
+	if m.draft.fullText() != "/help " || m.armed {
+		t.Errorf("Tab makes %q, the approval has the keyboard: %v", m.draft.fullText(), m.armed)
 	}
 }
 
@@ -75,11 +75,11 @@ func TestPickPaste(t *testing.T) {
 	chose := ""
 	p := &chat.Choice{Options: []chat.Option{{Value: "1", Text: "main"}, {Value: "2", Text: "Review of\tit"}}, Then: func(value string) { chose = value }}
 	surface{m}.Choose(p)
-	m.obey(tea.PasteMsg{Content: "review of\n"})
-	if !m.hasField() || !m.draft.empty() {
-		t.Fatalf("the prompt holds %q", m.draft.value())
+	m.handleMessage(tea.PasteMsg{Content: "review of\n"})
+	if !m.hasField() || !m.draft.isEmpty() {
+		t.Fatalf("the prompt holds %q", m.draft.fullText())
 	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter})
 	if chose != "2" || m.dialog != nil {
 		t.Errorf("%q is chosen", chose)
 	}
@@ -102,8 +102,8 @@ func TestPickBeside(t *testing.T) {
 	c, ids := talked(t, []string{"one"})
 	m = newModel(t.Context(), c)
 	m.Session, m.State = ids[0], regie.SessionWaitingResponse
-	m.ask() // on its way while the list is opened
-	cmd := m.drain()
+	m.askPending() // on its way while the list is opened
+	cmd := m.takeCommands()
 	surface{m}.Choose(p)
 	if works(m, cmd); !m.Due {
 		t.Error("behind the list nothing is asked")

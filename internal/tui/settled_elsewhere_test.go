@@ -18,12 +18,12 @@ import (
 func asked(t *testing.T, d dialog) *model {
 	t.Helper()
 	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
-	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.State = regie.SessionWaitingValidation
 	if a, is := d.(*approving); is {
 		a.attach(m)
 	}
-	m.open(d)
+	m.openDialog(d)
 	m.armed = true
 	return m
 }
@@ -35,15 +35,15 @@ func happens(t *testing.T, m *model, kind regie.EventType, body any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.see(dispatch.Item{Event: &regie.Event{Seq: m.Seen + 1, Type: kind, Body: data}})
+	m.handleItem(dispatch.Item{Event: &regie.Event{Seq: m.Seen + 1, Type: kind, Body: data}})
 }
 
 // typing types a text, and Enter.
 func typing(m *model, said string) {
 	for _, r := range said {
-		m.obey(pressed(r))
+		m.handleMessage(pressed(r))
 	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter})
 }
 
 // What is settled elsewhere says so, and Up has what was typed for it.
@@ -52,7 +52,7 @@ func TestSettledElsewhere(t *testing.T) {
 	approval := func() *approving {
 		a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})
 		a.reasons = true
-		a.reason.insert("because of")
+		a.reason.insertText("because of")
 		return a
 	}
 	allowed := func(id regie.ID) map[string]any {
@@ -60,7 +60,7 @@ func TestSettledElsewhere(t *testing.T) {
 	}
 	a := approval()
 	q := &questioning{writes: true, asked: regie.Question{ID: regie.NewID(), State: regie.WaitOpen}}
-	q.text.insert("because of")
+	q.text.insertText("because of")
 	b := approval()
 	for _, row := range []struct {
 		name  string
@@ -85,8 +85,8 @@ func TestSettledElsewhere(t *testing.T) {
 			if (m.dialog != nil) != row.stays || m.armed {
 				t.Fatalf("the dialog stands there: %v, with the keyboard: %v", m.dialog != nil, m.armed)
 			}
-			if m.last != nil || !m.draft.empty() || !slices.Contains(m.history.list, "because of") {
-				t.Errorf("the prompt holds %q, and %q is known", m.draft.value(), m.history.list)
+			if m.last != nil || !m.draft.isEmpty() || !slices.Contains(m.history.list, "because of") {
+				t.Errorf("the prompt holds %q, and %q is known", m.draft.fullText(), m.history.list)
 			}
 			if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, row.said) {
 				t.Errorf("%q is not said:\n%s", row.said, out)

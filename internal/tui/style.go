@@ -28,8 +28,8 @@ const (
 	cyan    colour = 36
 )
 
-// code is the style's SGR sequence, "" where it is plain.
-func (s style) code(colours bool) string {
+// sgrCode is the style's SGR sequence, "" where it is plain.
+func (s style) sgrCode(colours bool) string {
 	var b []string
 	for i, is := range []bool{s.bold, s.faint, s.italic, s.underline, s.reverse, s.strike, colours && s.fg != 0} {
 		if is {
@@ -48,12 +48,12 @@ type span struct {
 	style style
 }
 
-// paint writes spans that stand on one line. Each piece ends what it begins, so that no line
+// paintLine writes spans that stand on one line. Each piece ends what it begins, so that no line
 // depends on another.
-func paint(line []span, colours bool) string {
+func paintLine(line []span, colours bool) string {
 	var b strings.Builder
 	for _, s := range line {
-		if code := s.style.code(colours); code != "" {
+		if code := s.style.sgrCode(colours); code != "" {
 			s.text = code + s.text + "\x1b[m"
 		}
 		b.WriteString(s.text)
@@ -61,8 +61,8 @@ func paint(line []span, colours bool) string {
 	return b.String()
 }
 
-// wide is how many columns spans take.
-func wide(line []span) int {
+// widthOf is how many columns spans take.
+func widthOf(line []span) int {
 	n := 0
 	for _, s := range line {
 		n += ansi.StringWidth(s.text)
@@ -70,8 +70,8 @@ func wide(line []span) int {
 	return n
 }
 
-// clusters are the characters of spans as a reader counts them, each with its columns.
-func clusters(line []span) iter.Seq2[span, int] {
+// splitClusters are the characters of spans as a reader counts them, each with its columns.
+func splitClusters(line []span) iter.Seq2[span, int] {
 	return func(yield func(span, int) bool) {
 		for _, s := range line {
 			for rest := s.text; rest != ""; {
@@ -91,13 +91,13 @@ type piece struct {
 	columns int
 }
 
-func (p *piece) put(s span, columns int) {
-	p.spans, p.columns = push(p.spans, s.text, s.style), p.columns+columns
+func (p *piece) putSpan(s span, columns int) {
+	p.spans, p.columns = appendSpan(p.spans, s.text, s.style), p.columns+columns
 }
 
-// wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too
-// long for a line. Line feeds break too.
-func wrap(spans []span, width int) (lines [][]span) {
+// wrapSpans breaks spans into lines of at most a width, at spaces where it can, and inside what is
+// too long for a line. Line feeds break too.
+func wrapSpans(spans []span, width int) (lines [][]span) {
 	width = max(width, 2)
 	var line, gap, word piece
 	end := func() {
@@ -113,11 +113,11 @@ func wrap(spans []span, width int) (lines [][]span) {
 		}
 		line.columns += gap.columns + word.columns
 		for _, s := range append(gap.spans, word.spans...) {
-			line.put(s, 0)
+			line.putSpan(s, 0)
 		}
 		gap, word = piece{}, piece{}
 	}
-	for cluster, columns := range clusters(spans) {
+	for cluster, columns := range splitClusters(spans) {
 		columns = min(columns, width)
 		space, feed := cluster.text == " " || cluster.text == "\t", cluster.text == "\n"
 		long := !space && !feed && word.columns+columns > width
@@ -126,13 +126,13 @@ func wrap(spans []span, width int) (lines [][]span) {
 		}
 		switch {
 		case space:
-			gap.put(span{" ", cluster.style}, 1)
+			gap.putSpan(span{" ", cluster.style}, 1)
 			continue
 		case feed || long:
 			end()
 		}
 		if !feed {
-			word.put(cluster, columns)
+			word.putSpan(cluster, columns)
 		}
 	}
 	if word.columns > 0 {
@@ -142,7 +142,7 @@ func wrap(spans []span, width int) (lines [][]span) {
 	return lines
 }
 
-func push(line []span, text string, s style) []span {
+func appendSpan(line []span, text string, s style) []span {
 	if n := len(line); n > 0 && line[n-1].style == s {
 		line[n-1].text += text
 		return line
@@ -150,18 +150,18 @@ func push(line []span, text string, s style) []span {
 	return append(line, span{text, s})
 }
 
-// chop breaks a line at exact columns, as a terminal does: for code, where every space counts.
-func chop(line []span, width int) (out [][]span) {
+// chopLine breaks a line at exact columns, as a terminal does: for code, where every space counts.
+func chopLine(line []span, width int) (out [][]span) {
 	width = max(width, 2)
 	var now piece
-	for cluster, columns := range clusters(line) {
+	for cluster, columns := range splitClusters(line) {
 		if columns = min(columns, width); now.columns+columns > width && now.columns > 0 {
 			out, now = append(out, now.spans), piece{}
 		}
-		now.put(cluster, columns)
+		now.putSpan(cluster, columns)
 	}
 	return append(out, now.spans)
 }
 
-// cut shortens a text that must stay on one line.
-func cut(s string, width int) string { return ansi.Truncate(s, max(width, 0), "…") }
+// truncateText shortens a text that must stay on one line.
+func truncateText(s string, width int) string { return ansi.Truncate(s, max(width, 0), "…") }

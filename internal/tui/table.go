@@ -10,14 +10,14 @@ import (
 // minColumn is how narrow a column of a table may be made, in columns of the terminal.
 const minColumn = 6
 
-// table writes a table with its columns as wide as they need to be; where they do not fit their
-// cells are wrapped, and where that leaves too little each cell has lines of its own.
-func (p *page) table(table *east.Table, width int) (out [][]span) {
+// renderTable writes a table with its columns as wide as they need to be; where they do not fit
+// their cells are wrapped, and where that leaves too little each cell has lines of its own.
+func (p *page) renderTable(table *east.Table, width int) (out [][]span) {
 	var rows [][][]span
 	for node := table.FirstChild(); node != nil; node = node.NextSibling() {
 		var row [][]span
 		for cell := node.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			row = append(row, p.inline(cell, style{bold: len(rows) == 0}))
+			row = append(row, p.renderInline(cell, style{bold: len(rows) == 0}))
 		}
 		rows = append(rows, row)
 	}
@@ -25,7 +25,7 @@ func (p *page) table(table *east.Table, width int) (out [][]span) {
 	for i, row := range rows {
 		if widths == nil {
 			for _, cell := range row {
-				out = append(out, wrap(cell, width)...)
+				out = append(out, wrapSpans(cell, width)...)
 			}
 			out = append(out, nil)
 			continue
@@ -50,7 +50,7 @@ func columnWidths(rows [][][]span, width int) []int {
 	for i := range widths {
 		for _, row := range rows {
 			if i < len(row) {
-				widths[i] = max(widths[i], min(wide(row[i]), width), 1)
+				widths[i] = max(widths[i], min(widthOf(row[i]), width), 1)
 			}
 		}
 		room -= widths[i]
@@ -69,7 +69,7 @@ func tableRow(row [][]span, widths []int) (out [][]span) {
 	cells := make([][][]span, len(widths))
 	height := 1
 	for i := range min(len(widths), len(row)) {
-		cells[i] = wrap(row[i], widths[i])
+		cells[i] = wrapSpans(row[i], widths[i])
 		height = max(height, len(cells[i]))
 	}
 	for y := range height {
@@ -82,9 +82,9 @@ func tableRow(row [][]span, widths []int) (out [][]span) {
 			if y < len(cells[i]) {
 				cell = cells[i][y]
 			}
-			line = append(append(line, cell...), span{text: strings.Repeat(" ", max(0, w-wide(cell)))})
+			line = append(append(line, cell...), span{text: strings.Repeat(" ", max(0, w-widthOf(cell)))})
 		}
-		out = append(out, trimmed(line))
+		out = append(out, trimRight(line))
 	}
 	return out
 }

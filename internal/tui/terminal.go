@@ -56,20 +56,20 @@ func (t *terminal) Write(data []byte) (int, error) {
 	}
 	down := 0
 	if room[1] != nil {
-		down = steps(room[1])
+		down = cursorSteps(room[1])
 	}
-	rows := steps(room[3]) - len(room[2]) + 1
-	if _, err := t.File.WriteString(t.insert(rows, rows-1-down, string(data[len(room[0]):]))); err != nil {
+	rows := cursorSteps(room[3]) - len(room[2]) + 1
+	if _, err := t.File.WriteString(t.insertLines(rows, rows-1-down, string(data[len(room[0]):]))); err != nil {
 		return 0, err
 	}
 	return len(data), nil
 }
 
-// insert is how lines get above the live part in a terminal of any size, which may be another one
-// by now than anybody here knows: the cursor goes up to the beginning of the live part, which is
-// written over and anew below the lines, and drawn by the library once more (model.print). rows is
-// how many it has drawn: it may change some of these before it draws all, and needs the room.
-func (t *terminal) insert(rows, up int, lines string) string {
+// insertLines is how lines get above the live part in a terminal of any size, which may be another
+// one by now than anybody here knows: the cursor goes up to the beginning of the live part, which
+// is written over and anew below the lines, and drawn by the library once more (model.print). rows
+// is how many it has drawn: it may change some of these before it draws all, and needs the room.
+func (t *terminal) insertLines(rows, up int, lines string) string {
 	var b strings.Builder
 	b.WriteString("\r")
 	if up > 0 {
@@ -93,8 +93,8 @@ func (t *terminal) insert(rows, up int, lines string) string {
 	return b.String()
 }
 
-// steps is the count of a movement of the cursor: one where it is left out.
-func steps(digits []byte) int {
+// cursorSteps is the count of a movement of the cursor: one where it is left out.
+func cursorSteps(digits []byte) int {
 	n, _ := strconv.Atoi(cmp.Or(string(digits), "1"))
 	return n
 }
@@ -102,10 +102,10 @@ func steps(digits []byte) int {
 // WriteString implements io.StringWriter.
 func (t *terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)) }
 
-// reflow puts the cursor where the library believes it is, before it hears of a new size. A
+// reflowCursor puts the cursor where the library believes it is, before it hears of a new size. A
 // terminal that becomes narrower breaks the lines of the live part anew, so that it has more of
 // them than were drawn; without this their upper ones would stay in the scrollback as garbage.
-func reflow(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
+func reflowCursor(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	// xterm cuts lines off
 	still := slices.ContainsFunc(m.config.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") })
 	return func(_ tea.Model, msg tea.Msg) tea.Msg {
@@ -120,26 +120,26 @@ func reflow(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 		if !ok || still || out.above.Load() || !m.screen.ready || size.Width >= m.screen.width || size.Width < 2 {
 			return msg
 		}
-		if up := m.screen.grown(size.Width); up > 0 {
+		if up := m.screen.linesGrown(size.Width); up > 0 {
 			_, _ = fmt.Fprint(out, ansi.CursorUp(up)) // a terminal that has gone ends the program elsewhere
 		}
 		return msg
 	}
 }
 
-// grown is how many lines lie more above the cursor when the live part is broken anew at a width:
-// of what may be on the terminal the least, so that nothing above it is ever drawn over.
-func (s *screen) grown(width int) int {
+// linesGrown is how many lines lie more above the cursor when the live part is broken anew at a
+// width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
+func (s *screen) linesGrown(width int) int {
 	least := -1
 	for i := range s.drawn {
-		if n := s.drawn[i].grown(width); least < 0 || n < least {
+		if n := s.drawn[i].linesGrown(width); least < 0 || n < least {
 			least = n
 		}
 	}
 	return max(least, 0)
 }
 
-func (d *drawn) grown(width int) int {
+func (d *drawn) linesGrown(width int) int {
 	more := 0
 	for i, line := range d.lines[:min(len(d.lines), d.cursor+1)] {
 		columns := ansi.StringWidth(line)

@@ -21,14 +21,14 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 		m.StopFollowing()
 		m.MarkRead(ctx)
 	}()
-	out := &terminal{File: c.Out, live: m.screen.last}
+	out := &terminal{File: c.Out, live: m.screen.lastDrawn}
 	m.screen.stands = out.drawn.Load
-	if _, err := fmt.Fprintf(c.Out, "\r%s\x1b[K\r\n", greeting(m)); err != nil {
+	if _, err := fmt.Fprintf(c.Out, "\r%s\x1b[K\r\n", formatGreeting(m)); err != nil {
 		return m.result, err
 	}
 	program := tea.NewProgram(
 		m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(out), tea.WithEnvironment(c.Env),
-		tea.WithoutSignalHandler(), tea.WithFilter(reflow(m, out)),
+		tea.WithoutSignalHandler(), tea.WithFilter(reflowCursor(m, out)),
 		tea.WithFPS(120), // a key is seen within 9 ms
 	)
 	_, err := program.Run()
@@ -42,12 +42,12 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	return m.result, err
 }
 
-// greeting says where the chat is. It is written before anything is drawn, so that what is drawn
-// never begins on the terminal's first line: what is erased from there on some terminals (tmux)
-// keep.
-func greeting(m *model) string {
+// formatGreeting says where the chat is. It is written before anything is drawn, so that what is
+// drawn never begins on the terminal's first line: what is erased from there on some terminals
+// (tmux) keep.
+func formatGreeting(m *model) string {
 	m.paper.wrote = true
-	return paint([]span{
+	return paintLine([]span{
 		{"regie ", style{bold: true}},
 		{plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}},
 	}, m.screen.colours)

@@ -22,21 +22,21 @@ const narrow = 9
 // View implements tea.Model: the live part, which never fills the screen.
 func (m *model) View() tea.View {
 	if !m.screen.ready || m.leaving && m.screen.isDrawn() {
-		m.screen.drew(drawn{at: time.Now()})
+		m.screen.rememberDrawn(drawn{at: time.Now()})
 		return tea.NewView("")
 	}
 	width, room := m.screen.width, m.screen.height-1
-	input, y, x := m.input(width, max(1, room/2))
-	below := m.below(width, max(1, room-len(input)))
+	input, y, x := m.renderInput(width, max(1, room/2))
+	below := m.renderBelow(width, max(1, room-len(input)))
 	room -= len(input) + len(below) + 1
-	asked := m.asked(max(room, 1))
+	asked := m.renderDialog(max(room, 1))
 	room -= len(asked)
-	queue := m.queued(width)
+	queue := m.renderQueued(width)
 	queue = queue[:min(len(queue), max(room/2, 0))]
 	room -= len(queue)
-	working := m.work.lines(m, max(0, room/2))
+	working := m.work.renderLines(m, max(0, room/2))
 	room -= len(working)
-	live := m.paper.live(max(0, min(room-1, m.screen.height*2/3)))
+	live := m.paper.renderLive(max(0, min(room-1, m.screen.height*2/3)))
 	above := slices.Concat(live, working, queue)
 	if len(live) > 0 && m.paper.wrote {
 		above = append([][]span{nil}, above...)
@@ -49,9 +49,9 @@ func (m *model) View() tea.View {
 	lines := slices.Concat(above, input, below)
 	out := make([]string, len(lines))
 	for i, line := range lines {
-		out[i] = cut(paint(line, m.screen.colours), width-1)
+		out[i] = truncateText(paintLine(line, m.screen.colours), width-1)
 	}
-	m.screen.drew(drawn{out, y, x, time.Now()})
+	m.screen.rememberDrawn(drawn{out, y, x, time.Now()})
 	v := tea.NewView(strings.Join(out, "\n"))
 	if !m.hasField() {
 		v.Cursor = tea.NewCursor(min(x, width-1), y)
@@ -63,12 +63,12 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// input is the prompt with what the person writes, at most so many lines around the cursor.
-func (m *model) input(width, most int) (lines [][]span, y, x int) {
+// renderInput is the prompt with what the person writes, at most so many lines around the cursor.
+func (m *model) renderInput(width, most int) (lines [][]span, y, x int) {
 	if m.history.searching {
-		return m.history.view(m, width)
+		return m.history.render(m, width)
 	}
-	rows, y, x := m.draft.rows(width-3, m.pasted)
+	rows, y, x := m.draft.wrapRows(width-3, m.describePaste)
 	from := 0
 	if len(rows) > most {
 		from = min(max(0, y-most/2), len(rows)-most)
@@ -88,24 +88,24 @@ func (m *model) input(width, most int) (lines [][]span, y, x int) {
 	return lines, y - from, x + 2
 }
 
-// pasted is what a paste is shown as.
-func (m *model) pasted(paste string) string {
+// describePaste is what a paste is shown as.
+func (m *model) describePaste(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// below is what stands under the prompt, in at most so many lines: what can be completed, before
-// the status.
-func (m *model) below(width, most int) [][]span {
-	lines := m.popup.view(m, width, most)
+// renderBelow is what stands under the prompt, in at most so many lines: what can be completed,
+// before the status.
+func (m *model) renderBelow(width, most int) [][]span {
+	lines := m.popup.render(m, width, most)
 	if hint := cmp.Or(m.hint, m.Asking); hint != "" {
-		lines = append(lines, []span{{"  " + cut(plain.Line(hint), width-3), style{fg: yellow}}})
+		lines = append(lines, []span{{"  " + truncateText(plain.Line(hint), width-3), style{fg: yellow}}})
 	}
-	lines = append(lines, m.status(width))
+	lines = append(lines, m.renderStatus(width))
 	return lines[:min(len(lines), most)]
 }
 
-// queued are the messages that wait for their turn.
-func (m *model) queued(width int) (out [][]span) {
+// renderQueued are the messages that wait for their turn.
+func (m *model) renderQueued(width int) (out [][]span) {
 	queue := m.Queue()
 	for i, q := range queue {
 		state := []span{{"  " + m.Text.T("queued"), style{fg: yellow}}}
@@ -113,16 +113,16 @@ func (m *model) queued(width int) (out [][]span) {
 			state = append(state, span{"  " + m.Text.T("Up takes it back"), style{faint: true}})
 		}
 		text := strings.Join(strings.Fields(plain.Line(q.Text)), " ")
-		text = cut(text, max(8, width-8-wide(state)))
+		text = truncateText(text, max(8, width-8-widthOf(state)))
 		out = append(out, append([]span{{text: "  ⏳ "}, {text, style{faint: true}}}, state...))
 	}
 	return out
 }
 
-// status is the line at the bottom: what the agent does, the model, how full its context is, what
-// it costs.
-func (m *model) status(width int) []span {
-	parts := [][]span{m.doing()}
+// renderStatus is the line at the bottom: what the agent does, the model, how full its context is,
+// what it costs.
+func (m *model) renderStatus(width int) []span {
+	parts := [][]span{m.describeActivity()}
 	add := func(s string) {
 		if s != "" {
 			parts = append(parts, []span{{s, style{faint: true}}})
@@ -132,8 +132,8 @@ func (m *model) status(width int) []span {
 	if m.Request.Agent != "main" {
 		add(plain.Line(m.Request.Agent))
 	}
-	add(m.meter.context(m))
-	add(m.meter.cost(m))
+	add(m.meter.describeContext(m))
+	add(m.meter.describeCost(m))
 	if n := len(m.Queue()); n > 0 {
 		add(m.Text.T("queued: %d", n))
 	}
@@ -142,7 +142,7 @@ func (m *model) status(width int) []span {
 		if i > 0 {
 			part = append([]span{{" · ", style{faint: true}}}, part...)
 		}
-		if i > 0 && wide(out)+wide(part) > width-1 { // what happens is said in any case, as far as it fits
+		if i > 0 && widthOf(out)+widthOf(part) > width-1 { // what happens is said in any case, as far as it fits
 			break
 		}
 		out = append(out, part...)
@@ -150,12 +150,12 @@ func (m *model) status(width int) []span {
 	return out
 }
 
-// doing is what happens now, and what a key does about it.
-func (m *model) doing() []span {
+// describeActivity is what happens now, and what a key does about it.
+func (m *model) describeActivity() []span {
 	faint, look := style{faint: true}, style{fg: yellow}
 	since := ""
 	if !m.Began.IsZero() {
-		since = " " + elapsed(time.Since(m.Began))
+		since = " " + formatElapsed(time.Since(m.Began))
 	}
 	t := m.Text
 	words := map[regie.SessionState][2]string{
@@ -192,7 +192,7 @@ func (m *model) doing() []span {
 // answerHint is what a key does about what waits for the person.
 func (m *model) answerHint() string {
 	switch t := m.Text; {
-	case !m.armed && !m.draft.empty():
+	case !m.armed && !m.draft.isEmpty():
 		return t.T("Tab answers, Enter sends what you write instead")
 	case m.dialog == nil:
 		return t.T("Tab shows it")

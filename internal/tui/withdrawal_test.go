@@ -51,7 +51,7 @@ func parked(t *testing.T, files ...string) (*model, func() string) {
 	}
 	becomes(t, c, request.SessionID, run.Seq, regie.SessionWaitingValidation)
 	m := newModel(t.Context(), c)
-	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.Session, m.State, m.Seen, m.Round = request.SessionID, regie.SessionWaitingValidation, run.Seq, run.RoundID
 	m.Feed = chat.Follow(t.Context(), c.Control, m.Session, run.Seq)
 	t.Cleanup(m.Feed.Stop)
@@ -71,16 +71,16 @@ func becomes(t *testing.T, c Config, session regie.ID, after int64, state regie.
 // says types a message, and has what follows happen.
 func says(m *model, said string) {
 	for _, r := range said {
-		works(m, m.obey(pressed(r)))
+		works(m, m.handleMessage(pressed(r)))
 	}
-	works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+	works(m, m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter}))
 }
 
 // alone presses a letter, which stands alone.
 func alone(m *model, r rune) {
-	m.obey(pressed(r))
+	m.handleMessage(pressed(r))
 	m.letterStands(m.letter.serial)
-	works(m, m.drain())
+	works(m, m.takeCommands())
 }
 
 // Nothing is lost of several messages that are written while something waits: they are one that is
@@ -93,22 +93,22 @@ func TestSecondMessageWhileWaiting(t *testing.T) {
 	}
 	says(m, "second message")
 	alone(m, 'n')
-	if m.dialog != nil || m.draft.value() != "first important message\nsecond message" {
-		t.Fatalf("the prompt holds %q", m.draft.value())
+	if m.dialog != nil || m.draft.fullText() != "first important message\nsecond message" {
+		t.Fatalf("the prompt holds %q", m.draft.fullText())
 	}
-	m.obey(ctrl('u'))
+	m.handleMessage(ctrl('u'))
 	m.draft = editor{}
 	says(m, "one more")
-	works(m, m.obey(tea.PasteMsg{Content: "and another"}))
-	m.obey(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
-	if m.dialog != nil || m.draft.value() != "one more\nand another" {
-		t.Fatalf("Ctrl-C leaves %q", m.draft.value())
+	works(m, m.handleMessage(tea.PasteMsg{Content: "and another"}))
+	m.handleMessage(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
+	if m.dialog != nil || m.draft.fullText() != "one more\nand another" {
+		t.Fatalf("Ctrl-C leaves %q", m.draft.fullText())
 	}
-	works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+	works(m, m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter}))
 	alone(m, 'y')
 	ends(t, chat.Follow(t.Context(), m.Control, m.Session, m.Seen), m.Round)
-	if got := asked(); !strings.Contains(got, `one more\nand another`) || !m.draft.empty() {
-		t.Errorf("the prompt holds %q, the model was asked\n%s", m.draft.value(), got)
+	if got := asked(); !strings.Contains(got, `one more\nand another`) || !m.draft.isEmpty() {
+		t.Errorf("the prompt holds %q, the model was asked\n%s", m.draft.fullText(), got)
 	}
 }
 
@@ -117,9 +117,9 @@ func TestSecondMessageWhileWaiting(t *testing.T) {
 func TestMessageOnItsWay(t *testing.T) {
 	m, _ := parked(t, "a.txt")
 	types(m, "first")
-	one := m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	one := m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter})
 	types(m, "second")
-	two := m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	two := m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEnter})
 	types(m, "thi")
 	works(m, tea.Batch(one, two))
 	if _, ok := m.dialog.(*confirming); !ok || m.armed {
@@ -127,8 +127,8 @@ func TestMessageOnItsWay(t *testing.T) {
 	}
 	types(m, "rd")
 	m.Start(regie.NewID())
-	if m.draft.value() != "second\nfirst\nthird" {
-		t.Errorf("in another chat the prompt holds %q", m.draft.value())
+	if m.draft.fullText() != "second\nfirst\nthird" {
+		t.Errorf("in another chat the prompt holds %q", m.draft.fullText())
 	}
 }
 
@@ -142,16 +142,16 @@ func TestNotSent(t *testing.T) {
 		{strings.Repeat("one\n", 100), "two", strings.Repeat("one\n", 100) + "\ntwo"},
 	} {
 		m := looking(t)
-		m.obey(tea.PasteMsg{Content: row.written})
+		m.handleMessage(tea.PasteMsg{Content: row.written})
 		surface{m}.Sent(&chat.Outgoing{Session: m.Session, Typed: row.not}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
-		if got := m.draft.value(); got != row.want || m.draft.at != len(m.draft.text) {
+		if got := m.draft.fullText(); got != row.want || m.draft.at != len(m.draft.text) {
 			t.Errorf("the prompt holds %q, the cursor at %d", got, m.draft.at)
 		}
 	}
 	m := looking(t)
 	types(m, "two")
 	surface{m}.Sent(&chat.Outgoing{Session: m.Session, Typed: "!rm one", Command: true}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
-	if got := m.draft.value(); got != "two" || !slices.Contains(m.history.list, "!rm one") {
+	if got := m.draft.fullText(); got != "two" || !slices.Contains(m.history.list, "!rm one") {
 		t.Errorf("a command and a message are one: %q", got)
 	}
 }

@@ -26,7 +26,7 @@ func choice(t *testing.T, options int, several, ownWords bool) (*model, *questio
 // types types a text, without Enter.
 func types(m *model, said string) {
 	for _, r := range said {
-		m.obey(pressed(r))
+		m.handleMessage(pressed(r))
 	}
 }
 
@@ -35,13 +35,13 @@ func types(m *model, said string) {
 func TestWordsAtQuestion(t *testing.T) {
 	for _, said := range []string{"no thanks", "no, wait, first back it up", "later please", "the other one", "k", "0.5 of it", "é"} {
 		m, q := choice(t, 2, false, false)
-		if types(m, said); m.draft.value() != said || m.armed || m.dialog == nil || q.picked != 0 {
-			t.Errorf("%q: the prompt holds %q, the question has the keyboard: %v, option %d is picked", said, m.draft.value(), m.armed, q.picked+1)
+		if types(m, said); m.draft.fullText() != said || m.armed || m.dialog == nil || q.picked != 0 {
+			t.Errorf("%q: the prompt holds %q, the question has the keyboard: %v, option %d is picked", said, m.draft.fullText(), m.armed, q.picked+1)
 		}
 		for _, several := range []bool{false, true} {
 			m, q = choice(t, 3, several, true)
-			if types(m, said); q.text.value() != said || !q.writes || !m.draft.empty() || q.picked != 0 || len(q.ticked()) > 0 {
-				t.Errorf("%q: the answer is %q, the prompt holds %q, option %d is picked, ticked are %v", said, q.text.value(), m.draft.value(), q.picked+1, q.ticked())
+			if types(m, said); q.text.fullText() != said || !q.writes || !m.draft.isEmpty() || q.picked != 0 || len(q.tickedOptions()) > 0 {
+				t.Errorf("%q: the answer is %q, the prompt holds %q, option %d is picked, ticked are %v", said, q.text.fullText(), m.draft.fullText(), q.picked+1, q.tickedOptions())
 			}
 		}
 	}
@@ -52,8 +52,8 @@ func TestWordsAtQuestion(t *testing.T) {
 	}
 	for _, said := range []string{"/queue", "!git status"} { // what the prompt has is not the agent's
 		m, q = choice(t, 2, false, true)
-		if types(m, said); m.draft.value() != said || q.writes {
-			t.Errorf("the prompt holds %q, the answer is %q", m.draft.value(), q.text.value())
+		if types(m, said); m.draft.fullText() != said || q.writes {
+			t.Errorf("the prompt holds %q, the answer is %q", m.draft.fullText(), q.text.fullText())
 		}
 	}
 }
@@ -61,19 +61,19 @@ func TestWordsAtQuestion(t *testing.T) {
 // A letter that stands alone is a key of the question, and Enter behind it takes nothing.
 func TestLettersAtQuestion(t *testing.T) {
 	m, q := choice(t, 12, true, true)
-	m.obey(pressed('2'))
-	m.obey(pressed('t'))
+	m.handleMessage(pressed('2'))
+	m.handleMessage(pressed('t'))
 	if q.writes {
 		t.Fatal("t decided at once")
 	}
 	m.letterStands(m.letter.serial)
 	types(m, "and more")
-	if !q.writes || q.text.value() != "and more" || !slices.Equal(q.ticked(), []string{"2"}) {
-		t.Errorf("the answer is %q beside %v", q.text.value(), q.ticked())
+	if !q.writes || q.text.fullText() != "and more" || !slices.Equal(q.tickedOptions(), []string{"2"}) {
+		t.Errorf("the answer is %q beside %v", q.text.fullText(), q.tickedOptions())
 	}
 
 	m, q = choice(t, 2, false, false)
-	m.obey(pressed('l'))
+	m.handleMessage(pressed('l'))
 	if m.dialog == nil {
 		t.Fatal("l decided at once")
 	}
@@ -100,10 +100,10 @@ func TestWordsAtScopes(t *testing.T) {
 		t.Errorf("they are a key: deciding %v, it holds %d", a.Busy, a.holds)
 	}
 	m = asked(t, a)
-	if m.obey(pressed('2')); a.picked != 1 {
+	if m.handleMessage(pressed('2')); a.picked != 1 {
 		t.Error("a number does not pick")
 	}
-	m.obey(pressed('t'))
+	m.handleMessage(pressed('t'))
 	if m.letterStands(m.letter.serial); a.holds != 1 {
 		t.Error("t does not say how long")
 	}
@@ -113,15 +113,15 @@ func TestWordsAtScopes(t *testing.T) {
 // nothing of an answer that was written is lost.
 func TestPasteAsAnswer(t *testing.T) {
 	m, q := choice(t, 2, true, true)
-	m.obey(pressed('t'))
+	m.handleMessage(pressed('t'))
 	serial := m.letter.serial
-	m.obey(tea.PasteMsg{Content: "he third one"})
+	m.handleMessage(tea.PasteMsg{Content: "he third one"})
 	m.letterStands(serial)
-	if q.text.value() != "the third one" || !m.draft.empty() {
-		t.Errorf("the answer is %q, the prompt holds %q", q.text.value(), m.draft.value())
+	if q.text.fullText() != "the third one" || !m.draft.isEmpty() {
+		t.Errorf("the answer is %q, the prompt holds %q", q.text.fullText(), m.draft.fullText())
 	}
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
-	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEscape})
+	m.handleMessage(tea.KeyPressMsg{Code: tea.KeyEscape})
 	if m.dialog != nil || !slices.Contains(m.history.list, "the third one") {
 		t.Errorf("put off, the words are gone: %q", m.history.list)
 	}

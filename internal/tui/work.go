@@ -32,19 +32,19 @@ type running struct {
 // maxTail bounds what is kept of a running call's output, in bytes.
 const maxTail = 4 << 10
 
-// output takes a piece of a running call's output, and reports whether it was one.
-func (w *work) output(d *dispatch.Delta) bool {
+// addOutput takes a piece of a running call's output, and reports whether it was one.
+func (w *work) addOutput(d *dispatch.Delta) bool {
 	if d.Output == "" {
 		return false
 	}
-	call := w.at(d.CallID)
+	call := w.runningCall(d.CallID)
 	tail := call.tail + d.Output
 	call.tail = strings.ToValidUTF8(tail[max(0, len(tail)-maxTail):], "")
 	return true
 }
 
-// at is the running call with an id; one begins where there is none.
-func (w *work) at(id regie.ID) *running {
+// runningCall is the running call with an id; one begins where there is none.
+func (w *work) runningCall(id regie.ID) *running {
 	i := slices.IndexFunc(w.running, func(r running) bool { return r.id == id })
 	if i < 0 {
 		w.running, i = append(w.running, running{id: id}), len(w.running)
@@ -52,21 +52,21 @@ func (w *work) at(id regie.ID) *running {
 	return &w.running[i]
 }
 
-// event takes in what is known of calls and of the plan. What was on its way is over with its
+// handleEvent takes in what is known of calls and of the plan. What was on its way is over with its
 // round.
-func (w *work) event(event *regie.Event, body *chat.Body) {
+func (w *work) handleEvent(event *regie.Event, body *chat.Body) {
 	var message regie.Message
 	switch event.Type {
 	case regie.EventMessage:
 		if json.Unmarshal(event.Body, &message) == nil && message.AI != nil {
 			for _, part := range message.AI.Parts {
 				if part.Type == regie.PartCall {
-					w.at(part.CallID).tool = part.Tool
+					w.runningCall(part.CallID).tool = part.Tool
 				}
 			}
 		}
 	case regie.EventToolCall:
-		call := w.at(body.CallID)
+		call := w.runningCall(body.CallID)
 		call.tool = cmp.Or(body.Tool, call.tool)
 		if body.State == string(regie.CallStarted) {
 			call.since = event.Time
@@ -82,14 +82,15 @@ func (w *work) event(event *regie.Event, body *chat.Body) {
 	}
 }
 
-// lines are the live part of the work: what runs, and as much of the plan as there is room for.
-func (w *work) lines(m *model, most int) [][]span {
+// renderLines are the live part of the work: what runs, and as much of the plan as there is room
+// for.
+func (w *work) renderLines(m *model, most int) [][]span {
 	plan := 0
 	if len(w.plan) > 0 {
 		plan = min(len(w.plan)+1, max(2, most/2))
 	}
 	out := w.onTheirWay(m, most-plan)
-	out = append(out, w.steps(m, most-len(out))...)
+	out = append(out, w.renderSteps(m, most-len(out))...)
 	return out[:min(len(out), max(most, 0))]
 }
 
@@ -103,7 +104,7 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 		}
 		line := []span{{"  ⋯ ", style{fg: yellow}}, {text: plain.Line(call.tool)}}
 		if !call.since.IsZero() {
-			line = append(line, span{"  " + elapsed(time.Since(call.since)), style{faint: true}})
+			line = append(line, span{"  " + formatElapsed(time.Since(call.since)), style{faint: true}})
 		}
 		out = append(out, line)
 		if call.tail == "" {
@@ -115,16 +116,16 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 			row = row[strings.LastIndexByte(row, '\r')+1:] // what a progress bar has written last
 			out = append(out, []span{
 				{"    │ ", style{faint: true}},
-				{cut(tabs(plain.Strip(row)), m.screen.width-8), style{faint: true}},
+				{truncateText(expandTabs(plain.Strip(row)), m.screen.width-8), style{faint: true}},
 			})
 		}
 	}
 	return out[:min(len(out), max(most, 0))]
 }
 
-// steps are the plan: where there is no room for all of it, the part around the step that is worked
-// on.
-func (w *work) steps(m *model, room int) [][]span {
+// renderSteps are the plan: where there is no room for all of it, the part around the step that is
+// worked on.
+func (w *work) renderSteps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil
 	}
@@ -148,13 +149,13 @@ func (w *work) steps(m *model, room int) [][]span {
 		case "active":
 			mark, look = "▸ ", style{bold: true}
 		}
-		out = append(out, []span{{"  " + mark + cut(plain.Line(s.Text), m.screen.width-6), look}})
+		out = append(out, []span{{"  " + mark + truncateText(plain.Line(s.Text), m.screen.width-6), look}})
 	}
 	return out
 }
 
-// elapsed says how long something has taken.
-func elapsed(d time.Duration) string {
+// formatElapsed says how long something has taken.
+func formatElapsed(d time.Duration) string {
 	if d = max(0, d); d < time.Minute {
 		return fmt.Sprintf("%d s", int(d/time.Second))
 	}

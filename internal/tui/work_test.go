@@ -33,8 +33,8 @@ func TestPlanWindow(t *testing.T) {
 				w.running = append(w.running, running{tool: fmt.Sprintf("tool.number%d", i)})
 			}
 			var lines []string
-			for _, line := range w.lines(m, c.most) {
-				lines = append(lines, paint(line, false))
+			for _, line := range w.renderLines(m, c.most) {
+				lines = append(lines, paintLine(line, false))
 			}
 			out := strings.Join(lines, "\n")
 			if len(lines) > c.most || c.active >= 0 && !strings.Contains(out, fmt.Sprintf("▸ step %d.", c.active)) {
@@ -50,8 +50,8 @@ func TestProgressBar(t *testing.T) {
 	m.screen.width = 60
 	w := work{running: []running{{tool: "shell.shell_exec", tail: "begin\r\n1 of 8\r2 of 8\r\x1b[1m3 of 8\r"}}}
 	var out []string
-	for _, line := range w.lines(m, 10) {
-		out = append(out, paint(line, false))
+	for _, line := range w.renderLines(m, 10) {
+		out = append(out, paintLine(line, false))
 	}
 	if got := ansi.Strip(strings.Join(out, "\n")); got != "  ⋯ shell.shell_exec\n    │ begin\n    │ 3 of 8" {
 		t.Errorf("%q", got)

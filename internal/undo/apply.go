@@ -24,7 +24,7 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 	for i := range undo.Files {
 		f := &undo.Files[i]
 		if lost != nil {
-			leave(f, lost)
+			leaveFile(f, lost)
 			continue
 		}
 		if u.Holds != nil && !u.Holds() && !fault.Bug(fault.BugNoEpoch) {
@@ -47,7 +47,7 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 			ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{
 				Kind: regie.AuthorComponent, ID: "undo",
 			},
-			System: &regie.SystemContent{Type: regie.SystemUndone, Summary: told(&undo)},
+			System: &regie.SystemContent{Type: regie.SystemUndone, Summary: undoneText(&undo)},
 		},
 	})
 	if err == nil {
@@ -59,8 +59,8 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 var errTaken = regie.Errorf(regie.CodeStale,
 	"this engine has lost its hold of the undo: another one carries it out to its end")
 
-// leave notes that a file is as it was found, and why.
-func leave(f *regie.UndoFile, why error) {
+// leaveFile notes that a file is as it was found, and why.
+func leaveFile(f *regie.UndoFile, why error) {
 	sentence := regie.SentenceOf(why)
 	f.Outcome, f.Code, f.Why = regie.FileNotUndone, regie.CodeOf(why), &sentence
 }
@@ -68,54 +68,54 @@ func leave(f *regie.UndoFile, why error) {
 // putBack makes one file what it was, in one step, if it still is what was found.
 func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.Undo, i int, again bool) {
 	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i)
-	now, err := look(root, f.Path)
+	now, err := readFile(root, f.Path)
 	if again && f.To.Exists() { // a dead process may have left what was to take its place
 		_ = root.Clear(f.Path, tag)
 	}
 	state := stateOf(now)
 	switch {
 	case err != nil:
-		leave(f, err)
+		leaveFile(f, err)
 		return
 	case now.Path != f.Path:
-		leave(f, regie.Errorf(regie.CodeFileChanged, "a link that was put on the way leads to %s now", now.Path))
+		leaveFile(f, regie.Errorf(regie.CodeFileChanged, "a link that was put on the way leads to %s now", now.Path))
 		return
-	case reached(state, f):
+	case isReached(state, f):
 		f.Outcome = regie.FileUndone
 		return
 	case !state.Same(f.From):
-		leave(f, regie.Errorf(regie.CodeFileChanged, "%s was changed while it was being undone, and is left as it is",
+		leaveFile(f, regie.Errorf(regie.CodeFileChanged, "%s was changed while it was being undone, and is left as it is",
 			f.Path))
 		return
 	}
-	tried, err := u.change(ctx, root, now, f, tag)
+	tried, err := u.changeFile(ctx, root, now, f, tag)
 	if err == nil {
 		f.Outcome = regie.FileUndone
 		return
 	}
 	if tried { // in the middle of the step that counts: what is there tells
-		if now, failed := look(root, f.Path); failed == nil && reached(stateOf(now), f) {
+		if now, failed := readFile(root, f.Path); failed == nil && isReached(stateOf(now), f) {
 			f.Outcome = regie.FileUndone
 			return
 		}
 	}
-	leave(f, err)
+	leaveFile(f, err)
 }
 
-// reached reports whether a file is as it is to be. Its permissions count where nothing else
+// isReached reports whether a file is as it is to be. Its permissions count where nothing else
 // changes: they come with the content otherwise.
-func reached(now regie.FileState, f *regie.UndoFile) bool {
+func isReached(now regie.FileState, f *regie.UndoFile) bool {
 	return now.Same(f.To) && (!f.From.Same(f.To) || now.Perm == f.To.Perm)
 }
 
-// change does the step.
-func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace.Content, f *regie.UndoFile,
+// changeFile does the step.
+func (u *Undoer) changeFile(ctx context.Context, root *workspace.Root, now workspace.Content, f *regie.UndoFile,
 	tag string,
 ) (tried bool, err error) {
 	if !f.To.Exists() {
 		return root.Remove(now)
 	}
-	data, err := u.blob(ctx, f.To.Hash)
+	data, err := u.readBlob(ctx, f.To.Hash)
 	if err != nil {
 		return false, err
 	}
@@ -128,8 +128,8 @@ func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace
 // maxTold bounds how many files the thread is told of by name.
 const maxTold = 50
 
-// told is what the model reads of an undo: its files are not what it believes they are.
-func told(u *regie.Undo) string {
+// undoneText is what the model reads of an undo: its files are not what it believes they are.
+func undoneText(u *regie.Undo) string {
 	var b strings.Builder
 	if u.Undoes.IsZero() {
 		b.WriteString("The person took back what an earlier run of this session did to files.")
@@ -144,14 +144,14 @@ func told(u *regie.Undo) string {
 			left = append(left, f.Path)
 		}
 	}
-	say(&b, "As before", back)
-	say(&b, "Not taken back, because they were changed meanwhile or cannot be put back", left)
+	writeNames(&b, "As before", back)
+	writeNames(&b, "Not taken back, because they were changed meanwhile or cannot be put back", left)
 	if len(u.Effects) > 0 {
 		var names []string
 		for _, e := range u.Effects {
 			names = append(names, e.Tool)
 		}
-		say(&b, "What was done otherwise stands", names)
+		writeNames(&b, "What was done otherwise stands", names)
 	}
 	if len(u.Files) == 0 {
 		b.Reset()
@@ -166,7 +166,7 @@ func told(u *regie.Undo) string {
 	return b.String()
 }
 
-func say(b *strings.Builder, what string, names []string) {
+func writeNames(b *strings.Builder, what string, names []string) {
 	if len(names) == 0 {
 		return
 	}

@@ -26,8 +26,8 @@ type builder struct {
 	shown int // bytes of diffs so far
 }
 
-// undone is the undo that is the target; nil where it is the round.
-func (b *builder) undone() *regie.Undo {
+// undoneTarget is the undo that is the target; nil where it is the round.
+func (b *builder) undoneTarget() *regie.Undo {
 	for i := range b.source.Undos {
 		if u := &b.source.Undos[i]; !b.target.IsZero() && u.ID == b.target {
 			return u
@@ -36,9 +36,9 @@ func (b *builder) undone() *regie.Undo {
 	return nil
 }
 
-// changes are what the target made of files, in order, and the effects that are no files.
-func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects []regie.Effect) {
-	if u := b.undone(); u != nil {
+// targetChanges are what the target made of files, in order, and the effects that are no files.
+func (b *builder) targetChanges(ctx context.Context) (out []regie.FileChange, effects []regie.Effect) {
+	if u := b.undoneTarget(); u != nil {
 		return regie.ChangesOf(u), nil
 	}
 	for i := range b.source.Calls {
@@ -63,7 +63,7 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 		}
 		effects = append(effects, regie.Effect{
 			CallID: c.ID, Tool: c.Tool, State: c.State,
-			Arguments: brief(c), Why: why,
+			Arguments: briefCall(c), Why: why,
 		})
 	}
 	return out, effects
@@ -87,7 +87,7 @@ func (b *builder) changesOf(ctx context.Context, c *regie.Call) ([]regie.FileCha
 	})
 }
 
-func brief(c *regie.Call) string {
+func briefCall(c *regie.Call) string {
 	arguments := c.Arguments
 	if len(c.Executed) > 0 {
 		arguments = string(c.Executed)
@@ -95,34 +95,34 @@ func brief(c *regie.Call) string {
 	return plain.Line(string([]rune(arguments)[:min(len([]rune(arguments)), maxArguments)]))
 }
 
-// anything reports whether something of the target can still be undone, whether or not something
+// canUndo reports whether something of the target can still be undone, whether or not something
 // stands in the way.
-func (b *builder) anything(ctx context.Context) bool {
-	changes, _ := b.changes(ctx)
-	files, _ := merge(changes)
+func (b *builder) canUndo(ctx context.Context) bool {
+	changes, _ := b.targetChanges(ctx)
+	files, _ := mergeChanges(changes)
 	undone, _ := regie.Standing(b.source.Undos, b.target)
-	return len(remaining(files, undone)) > 0 || b.chat()
+	return len(remainingFiles(files, undone)) > 0 || b.includesChat()
 }
 
-// chat reports whether the undo is about the messages too.
-func (b *builder) chat() bool {
+// includesChat reports whether the undo is about the messages too.
+func (b *builder) includesChat() bool {
 	_, gone := regie.Standing(b.source.Undos, b.target)
 	if !gone.IsZero() || b.source.Messages == 0 {
 		return false
 	}
-	if u := b.undone(); u != nil {
+	if u := b.undoneTarget(); u != nil {
 		return u.Chat
 	}
 	return b.in.Chat
 }
 
-// plan looks at each file and says what becomes of it.
-func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
+// makePlan looks at each file and says what becomes of it.
+func (b *builder) makePlan(ctx context.Context) (regie.UndoPlan, error) {
 	s := &b.source
 	p := regie.UndoPlan{
 		Undo: regie.Undo{
 			SessionID: s.Session.ID, RoundID: s.Round.ID, Undoes: b.target, State: regie.UndoPlanned,
-			By: b.in.By, Chat: b.chat(), Files: []regie.UndoFile{},
+			By: b.in.By, Chat: b.includesChat(), Files: []regie.UndoFile{},
 		},
 		Root: s.Workspace.Root, SessionName: s.Session.Name, Text: s.Text, Previews: []regie.FilePreview{},
 	}
@@ -130,16 +130,16 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 		s.Session.State != regie.SessionClosed {
 		return p, store.RunIsOpen(s.Session.State)
 	}
-	changes, effects := b.changes(ctx)
-	all, made := merge(changes)
+	changes, effects := b.targetChanges(ctx)
+	all, made := mergeChanges(changes)
 	undone, gone := regie.Standing(s.Undos, b.target)
-	files := remaining(all, undone)
+	files := remainingFiles(all, undone)
 	p.Effects = effects
 	if p.Chat {
 		p.Messages = s.Messages
 	}
 	if len(files) == 0 && !p.Chat {
-		return p, b.nothing(undone, gone)
+		return p, b.explainNothing(undone, gone)
 	}
 	root, err := workspace.Open(s.Workspace.Root)
 	if err != nil {
@@ -147,18 +147,18 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 	}
 	defer root.Close()
 	for i := range files {
-		if err := b.file(ctx, root, files[i], &p); err != nil {
+		if err := b.planFile(ctx, root, files[i], &p); err != nil {
 			return p, err
 		}
 	}
 	slices.Sort(p.Makes)
 	p.Makes, p.Removes = slices.Compact(p.Makes), made
-	p.Plan, err = fingerprint(&p)
+	p.Plan, err = planHash(&p)
 	return p, err
 }
 
-// nothing says why there is nothing to do.
-func (b *builder) nothing(undone map[string]regie.ID, chat regie.ID) error {
+// explainNothing says why there is nothing to do.
+func (b *builder) explainNothing(undone map[string]regie.ID, chat regie.ID) error {
 	for _, id := range undone {
 		chat = id
 	}
@@ -172,18 +172,18 @@ func (b *builder) nothing(undone map[string]regie.ID, chat regie.ID) error {
 	}
 }
 
-// file adds what becomes of one file.
-func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *regie.UndoPlan) error {
-	content, err := look(root, m.path)
+// planFile adds what becomes of one file.
+func (b *builder) planFile(ctx context.Context, root *workspace.Root, m merged, p *regie.UndoPlan) error {
+	content, err := readFile(root, m.path)
 	now := found{state: stateOf(content), really: content.Path, err: err}
 	var then []byte
 	var lost error
 	if m.before.Exists() && !now.state.Same(m.before) {
-		if then, lost = b.content(ctx, m); regie.CodeOf(lost) == regie.CodeEngineGone || ctx.Err() != nil {
+		if then, lost = b.formerContent(ctx, m); regie.CodeOf(lost) == regie.CodeEngineGone || ctx.Err() != nil {
 			return lost
 		}
 	}
-	s := decide(m, now, lost)
+	s := decideStep(m, now, lost)
 	if (s.conflict == nil || s.conflict.Forceable) && s.file.To.Exists() && !s.file.From.Exists() {
 		missing, err := root.Missing(m.path)
 		if err != nil {
@@ -196,7 +196,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 		p.Previews = append(p.Previews, regie.FilePreview{Conflict: s.conflict})
 		return nil
 	}
-	preview := preview(&s, m, content.Data, then)
+	preview := previewFile(&s, m, content.Data, then)
 	if b.shown += len(preview.Diff); b.shown > maxShown {
 		preview.Diff = ""
 		preview.Warnings = append(preview.Warnings, regie.Say("too much to be shown here"))
@@ -205,20 +205,20 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 	return nil
 }
 
-// look reads a file as an undo sees it.
-func look(root *workspace.Root, name string) (workspace.Content, error) {
+// readFile reads a file as an undo sees it.
+func readFile(root *workspace.Root, name string) (workspace.Content, error) {
 	return root.LoadEntry(name, maxLooked)
 }
 
-// content is what a file held before.
-func (b *builder) content(ctx context.Context, m merged) ([]byte, error) {
+// formerContent is what a file held before.
+func (b *builder) formerContent(ctx context.Context, m merged) ([]byte, error) {
 	if !m.kept {
 		return nil, regie.Errorf(regie.CodeNotFound, "what it held before was not kept")
 	}
-	return b.blob(ctx, m.before.Hash)
+	return b.readBlob(ctx, m.before.Hash)
 }
 
-func (u *Undoer) blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
+func (u *Undoer) readBlob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 	data, err := u.Store.Blob(ctx, hash)
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound:

@@ -17,9 +17,9 @@ type merged struct {
 	kept          bool
 }
 
-// merge makes one change a path of changes in their order, sorted by path, and collects the
+// mergeChanges makes one change a path of changes in their order, sorted by path, and collects the
 // directories that were made, the topmost first. A file that is in the end what it was is left out.
-func merge(changes []regie.FileChange) (files []merged, made []string) {
+func mergeChanges(changes []regie.FileChange) (files []merged, made []string) {
 	at := map[string]int{}
 	for i := range changes {
 		c := &changes[i]
@@ -34,20 +34,20 @@ func merge(changes []regie.FileChange) (files []merged, made []string) {
 		}
 		files[n].after = c.After
 	}
-	files = slices.DeleteFunc(files, func(m merged) bool { return m.before.Same(m.after) && !m.permissions() })
+	files = slices.DeleteFunc(files, func(m merged) bool { return m.before.Same(m.after) && !m.changesMode() })
 	slices.SortFunc(files, func(a, b merged) int { return strings.Compare(a.path, b.path) })
 	slices.Sort(made) // a directory before what is in it
 	return files, slices.Compact(made)
 }
 
-// permissions reports whether those of a file were changed.
-func (m *merged) permissions() bool {
+// changesMode reports whether those of a file were changed.
+func (m *merged) changesMode() bool {
 	files := m.before.Exists() && m.after.Exists() && !m.before.IsLink() && !m.after.IsLink()
 	return files && m.before.Perm != 0 && m.after.Perm != 0 && m.before.Perm != m.after.Perm
 }
 
-// remaining are the changes of paths that no standing undo has taken back.
-func remaining(files []merged, undone map[string]regie.ID) []merged {
+// remainingFiles are the changes of paths that no standing undo has taken back.
+func remainingFiles(files []merged, undone map[string]regie.ID) []merged {
 	return slices.DeleteFunc(slices.Clone(files), func(m merged) bool { _, gone := undone[m.path]; return gone })
 }
 
@@ -64,22 +64,22 @@ type step struct {
 	conflict *regie.UndoConflict
 }
 
-// decide says what becomes of a file, or why nothing does. lost says why the content before is not
-// there to be put back; nil where it is.
-func decide(m merged, now found, lost error) step {
+// decideStep says what becomes of a file, or why nothing does. lost says why the content before is
+// not there to be put back; nil where it is.
+func decideStep(m merged, now found, lost error) step {
 	s := step{file: regie.UndoFile{Path: m.path, From: now.state, To: m.before}}
 	s.file.To.Perm = permOf(m, now.state)
 	same, asLeft := now.state.Same(m.before), now.state.Same(m.after)
-	permissions := m.permissions() && now.state.Exists() && now.state.Perm == m.after.Perm
+	permissions := m.changesMode() && now.state.Exists() && now.state.Perm == m.after.Perm
 	switch {
 	case now.err != nil:
-		s.conflict = refusal(now.err)
+		s.conflict = refusalConflict(now.err)
 	case now.really != "" && now.really != m.path:
-		s.conflict = changed(regie.Say("a link that was put on the way leads to %s now", now.really), false)
+		s.conflict = changedConflict(regie.Say("a link that was put on the way leads to %s now", now.really), false)
 	case now.state.IsLink() && !m.before.IsLink() && !m.after.IsLink():
-		s.conflict = refusal(regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link now", m.path))
-	case m.locked(now.state):
-		s.conflict = refusal(regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it",
+		s.conflict = refusalConflict(regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link now", m.path))
+	case m.isLocked(now.state):
+		s.conflict = refusalConflict(regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it",
 			m.path))
 	case same && !permissions: // nothing is to be done, so nothing is in the way
 		s.file.To = now.state
@@ -91,30 +91,30 @@ func decide(m merged, now found, lost error) step {
 			s.file.To.Perm = m.before.Perm
 		}
 	case lost != nil:
-		s.conflict = refusal(lost)
+		s.conflict = refusalConflict(lost)
 	case asLeft:
 	case !now.state.Exists():
-		s.conflict = changed(regie.Say("it has been deleted since"), true)
+		s.conflict = changedConflict(regie.Say("it has been deleted since"), true)
 	case !m.after.Exists():
-		s.conflict = changed(regie.Say("there is a file of that name again"), true)
+		s.conflict = changedConflict(regie.Say("there is a file of that name again"), true)
 	default:
-		s.conflict = changed(regie.Say("it has been changed since"), true)
+		s.conflict = changedConflict(regie.Say("it has been changed since"), true)
 	}
 	return s
 }
 
-// changed is the conflict of a file that is not as the target left it.
-func changed(how regie.Sentence, forceable bool) *regie.UndoConflict {
+// changedConflict is the conflict of a file that is not as the target left it.
+func changedConflict(how regie.Sentence, forceable bool) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: how, Forceable: forceable}
 }
 
-// locked reports whether somebody else has made the file read-only.
-func (m *merged) locked(now regie.FileState) bool {
+// isLocked reports whether somebody else has made the file read-only.
+func (m *merged) isLocked(now regie.FileState) bool {
 	return now.Exists() && !now.IsLink() && now.Perm&0o222 == 0 && now.Perm != m.after.Perm && now.Perm != m.before.Perm
 }
 
-// refusal is a conflict that nothing overrides, in the words of an error.
-func refusal(err error) *regie.UndoConflict {
+// refusalConflict is a conflict that nothing overrides, in the words of an error.
+func refusalConflict(err error) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeOf(err), Sentence: regie.SentenceOf(err)}
 }
 
@@ -126,15 +126,15 @@ func permOf(m merged, now regie.FileState) fs.FileMode {
 		return 0
 	case m.before.IsLink():
 		return m.before.Perm
-	case now.Exists() && !now.IsLink() && !m.permissions():
+	case now.Exists() && !now.IsLink() && !m.changesMode():
 		return now.Perm
 	default:
 		return m.before.Perm
 	}
 }
 
-// fingerprint names a plan by what would be done: a person agrees to that, and to nothing else.
-func fingerprint(p *regie.UndoPlan) (regie.Hash, error) {
+// planHash names a plan by what would be done: a person agrees to that, and to nothing else.
+func planHash(p *regie.UndoPlan) (regie.Hash, error) {
 	type conflict struct {
 		Path string
 		Code regie.Code

@@ -47,7 +47,7 @@ func TestMerge(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files, made := merge(c.changes)
+			files, made := mergeChanges(c.changes)
 			if len(files) == 0 {
 				files = nil
 			}
@@ -91,7 +91,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := merged{path: "a", before: held(c.before), after: held(c.after), kept: true}
-			s := decide(m, found{state: held(c.now), really: c.really, err: c.err}, c.lost)
+			s := decideStep(m, found{state: held(c.now), really: c.really, err: c.err}, c.lost)
 			var code regie.Code
 			if s.conflict != nil {
 				code = s.conflict.Code
@@ -135,8 +135,8 @@ func TestPermissions(t *testing.T) {
 
 // TestRemaining leaves out what was undone.
 func TestRemaining(t *testing.T) {
-	files, _ := merge([]regie.FileChange{change("a", "0", "1"), change("b", "0", "1")})
-	left := remaining(files, map[string]regie.ID{"a": regie.NewID()})
+	files, _ := mergeChanges([]regie.FileChange{change("a", "0", "1"), change("b", "0", "1")})
+	left := remainingFiles(files, map[string]regie.ID{"a": regie.NewID()})
 	if len(left) != 1 || left[0].path != "b" || len(files) != 2 {
 		t.Errorf("left %+v of %+v", left, files)
 	}
@@ -147,7 +147,7 @@ func TestFingerprint(t *testing.T) {
 	plan := func(change func(*regie.UndoPlan)) regie.Hash {
 		p := regie.UndoPlan{Undo: regie.Undo{Files: []regie.UndoFile{{Path: "a", From: held("1"), To: held("0")}}}, Previews: []regie.FilePreview{{}}}
 		change(&p)
-		hash, err := fingerprint(&p)
+		hash, err := planHash(&p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,8 @@ const (
 	maxDiff     = regie.MaxDiff // bytes of one diff
 )
 
-// preview says what becomes of a file.
-func preview(s *step, m merged, now, then []byte) regie.FilePreview {
+// previewFile says what becomes of a file.
+func previewFile(s *step, m merged, now, then []byte) regie.FilePreview {
 	p := regie.FilePreview{Conflict: s.conflict}
 	from, to, name := s.file.From, s.file.To, m.path
 	added, removed := 0, 0
@@ -29,7 +29,7 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 	text, secret := isText(now) && isText(then), workspace.Protected(name) == workspace.Secret
 	known := s.conflict == nil || s.conflict.Forceable
 	if known && text && !secret && from.Hash != to.Hash && len(now) <= maxCompared && len(then) <= maxCompared {
-		p.Diff, added, removed = diff(name, from, to, now, then)
+		p.Diff, added, removed = diffStates(name, from, to, now, then)
 	}
 	switch {
 	case from.Same(to) && from.Perm != to.Perm && from.Exists() && s.conflict == nil:
@@ -57,8 +57,8 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 	return p
 }
 
-// diff compares a file as it is with what it is to be.
-func diff(name string, from, to regie.FileState, now, then []byte) (out string, added, removed int) {
+// diffStates compares a file as it is with what it is to be.
+func diffStates(name string, from, to regie.FileState, now, then []byte) (out string, added, removed int) {
 	a, b := name, name
 	if !from.Exists() {
 		a = "/dev/null"

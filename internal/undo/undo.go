@@ -87,12 +87,12 @@ func New(c Config) *Undoer {
 // CodeNotFound where there is nothing to undo, CodeRoundInProgress while a round of the session is
 // open, and CodeConflict for what is undone already.
 func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
-	source, target, err := u.find(ctx, in)
+	source, target, err := u.findTarget(ctx, in)
 	if err != nil {
 		return regie.UndoPlan{}, err
 	}
 	b := builder{Undoer: u, in: in, source: source, target: target, show: true}
-	return b.plan(ctx)
+	return b.makePlan(ctx)
 }
 
 // Undo undoes (decision 16). It returns the errors of Plan, CodeUndoConflict where files are not as
@@ -103,23 +103,23 @@ func (u *Undoer) Undo(ctx context.Context, in Request) (regie.Undo, error) {
 	if in.UndoID.IsZero() {
 		return regie.Undo{}, regie.Errorf(regie.CodeBadRequest, "the undo has no id")
 	}
-	if err := u.enter(); err != nil {
+	if err := u.enterUndo(); err != nil {
 		return regie.Undo{}, err
 	}
 	defer u.wg.Done()
 	if known, err := u.Store.Undo(ctx, in.UndoID); err == nil {
-		return u.repeated(ctx, known, in)
+		return u.answerRepeated(ctx, known, in)
 	} else if regie.CodeOf(err) != regie.CodeNotFound {
 		return regie.Undo{}, err
 	}
-	source, target, err := u.find(ctx, in)
+	source, target, err := u.findTarget(ctx, in)
 	if err != nil { // what it means may have been undone meanwhile by this very request, heard twice
 		if known, failed := u.Store.Undo(ctx, in.UndoID); failed == nil {
-			return u.repeated(ctx, known, in)
+			return u.answerRepeated(ctx, known, in)
 		}
 		return regie.Undo{}, err
 	}
-	leave, err := u.alone(ctx, source.Workspace.ID, source.Session.ID)
+	leave, err := u.awaitTurn(ctx, source.Workspace.ID, source.Session.ID)
 	if err != nil {
 		return regie.Undo{}, err
 	}
@@ -135,15 +135,15 @@ func (u *Undoer) Undo(ctx context.Context, in Request) (regie.Undo, error) {
 		return regie.Undo{}, err
 	}
 	b := builder{Undoer: u, in: in, source: source, target: target}
-	plan, err := b.plan(ctx)
+	plan, err := b.makePlan(ctx)
 	if err != nil {
 		return regie.Undo{}, err
 	}
-	return u.begin(ctx, &plan, in)
+	return u.beginUndo(ctx, &plan, in)
 }
 
-// repeated answers a request that was heard before.
-func (u *Undoer) repeated(ctx context.Context, known regie.Undo, in Request) (regie.Undo, error) {
+// answerRepeated answers a request that was heard before.
+func (u *Undoer) answerRepeated(ctx context.Context, known regie.Undo, in Request) (regie.Undo, error) {
 	if !in.Target.IsZero() && in.Target != known.RoundID && in.Target != known.Undoes {
 		return regie.Undo{}, regie.Errorf(regie.CodeConflict, "the undo id %s is taken", in.UndoID)
 	}
@@ -156,8 +156,8 @@ func (u *Undoer) repeated(ctx context.Context, known regie.Undo, in Request) (re
 	return u.Store.Undo(ctx, known.ID)
 }
 
-// begin stores a plan that nothing stands in the way of, and carries it out.
-func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (regie.Undo, error) {
+// beginUndo stores a plan that nothing stands in the way of, and carries it out.
+func (u *Undoer) beginUndo(ctx context.Context, plan *regie.UndoPlan, in Request) (regie.Undo, error) {
 	if !in.Plan.IsZero() && in.Plan != plan.Plan {
 		return regie.Undo{}, regie.Errorf(regie.CodeStalePreview,
 			"what would be undone is no longer what was shown: look at it again")
@@ -170,7 +170,7 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 		return regie.Undo{}, err
 	}
 	defer root.Close()
-	if err := u.keep(ctx, root, &plan.Undo); err != nil {
+	if err := u.keepContents(ctx, root, &plan.Undo); err != nil {
 		return regie.Undo{}, err
 	}
 	intended := plan.Undo
@@ -186,21 +186,21 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 	case err != nil || stored.State == regie.UndoDone:
 		return stored.Undo, err
 	case stored.Epoch == 0: // the same request came to another engine first
-		return u.take(ctx, stored.ID, patience)
+		return u.takeOver(ctx, stored.ID, patience)
 	}
 	fault.Point(fault.UndoBegun)
 	return u.carryOut(context.WithoutCancel(ctx), root, nil, stored, false)
 }
 
-// keep makes blobs of what the files hold now, before anything is intended: nothing that is
+// keepContents makes blobs of what the files hold now, before anything is intended: nothing that is
 // replaced is lost, whoever wrote it.
-func (u *Undoer) keep(ctx context.Context, root *workspace.Root, undo *regie.Undo) error {
+func (u *Undoer) keepContents(ctx context.Context, root *workspace.Root, undo *regie.Undo) error {
 	for i := range undo.Files {
 		f := &undo.Files[i]
 		if !f.From.Exists() {
 			continue
 		}
-		now, err := look(root, f.Path)
+		now, err := readFile(root, f.Path)
 		if err == nil && (stateOf(now) != f.From || now.Path != f.Path) {
 			err = regie.Errorf(regie.CodeUndoConflict, "%s is being changed while it is looked at: nothing was undone",
 				f.Path)
@@ -239,8 +239,8 @@ func conflictError(plan *regie.UndoPlan) error {
 		strings.Join(names, "; "))
 }
 
-// find resolves what a request is about.
-func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource, target regie.ID, err error) {
+// findTarget resolves what a request is about.
+func (u *Undoer) findTarget(ctx context.Context, in Request) (source store.UndoSource, target regie.ID, err error) {
 	filter := store.UndoFilter{Root: in.Root, SessionID: in.SessionID, ID: in.Target, Short: in.Short, Talk: in.Chat}
 	named := !in.Target.IsZero() || in.Short != ""
 	if named {
@@ -271,7 +271,7 @@ func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource,
 			return source, target, err
 		}
 		b := builder{Undoer: u, in: in, source: source}
-		if source.Round.State != regie.RoundEnded || b.anything(ctx) {
+		if source.Round.State != regie.RoundEnded || b.canUndo(ctx) {
 			return source, target, nil
 		}
 	}
@@ -288,8 +288,8 @@ func nameOf(in Request) string {
 	return in.Target.String()
 }
 
-// enter keeps Close waiting for the caller.
-func (u *Undoer) enter() error {
+// enterUndo keeps Close waiting for the caller.
+func (u *Undoer) enterUndo() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -312,9 +312,9 @@ func (u *Undoer) Close() {
 	u.wg.Wait()
 }
 
-// alone waits until no other undo of the workspace runs, and has rounds of the session wait until
-// leave.
-func (u *Undoer) alone(ctx context.Context, place, session regie.ID) (leave func(), err error) {
+// awaitTurn waits until no other undo of the workspace runs, and has rounds of the session wait
+// until leave.
+func (u *Undoer) awaitTurn(ctx context.Context, place, session regie.ID) (leave func(), err error) {
 	u.mu.Lock()
 	turn := u.places[place]
 	if turn == nil {
@@ -367,7 +367,7 @@ func (u *Undoer) Settle(ctx context.Context, session regie.ID) error {
 		if open[i].SessionID != session {
 			continue
 		}
-		leave, err := u.alone(ctx, open[i].Workspace.ID, session)
+		leave, err := u.awaitTurn(ctx, open[i].Workspace.ID, session)
 		if err != nil {
 			return err
 		}
@@ -385,7 +385,7 @@ func (u *Undoer) Settle(ctx context.Context, session regie.ID) error {
 // what others have left. What one of them still carries out, and what lies in a workspace that
 // cannot be reached from here, is left to those who can.
 func (u *Undoer) Recover(ctx context.Context) error {
-	if err := u.enter(); err != nil {
+	if err := u.enterUndo(); err != nil {
 		return err
 	}
 	defer u.wg.Done()
@@ -399,20 +399,20 @@ func (u *Undoer) Recover(ctx context.Context) error {
 }
 
 func (u *Undoer) recoverOne(ctx context.Context, open *store.OpenUndo) error {
-	leave, err := u.alone(ctx, open.Workspace.ID, open.SessionID)
+	leave, err := u.awaitTurn(ctx, open.Workspace.ID, open.SessionID)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if u.Holds != nil && !u.reaches(open) {
+	if u.Holds != nil && !u.canOpen(open) {
 		return nil
 	}
-	_, err = u.take(ctx, open.ID, 0)
+	_, err = u.takeOver(ctx, open.ID, 0)
 	return err
 }
 
-// reaches reports whether the workspace of an undo can be opened here.
-func (u *Undoer) reaches(open *store.OpenUndo) bool {
+// canOpen reports whether the workspace of an undo can be opened here.
+func (u *Undoer) canOpen(open *store.OpenUndo) bool {
 	root, err := workspace.Open(open.Workspace.Root)
 	if err != nil {
 		u.Log.Warn("an undo that another engine left is left as it is", "undo", open.ID.String(), "error", err)
@@ -427,7 +427,7 @@ func (u *Undoer) finishOpen(ctx context.Context, place regie.ID) error {
 	open, err := u.Store.OpenUndos(ctx)
 	for i := 0; err == nil && i < len(open); i++ {
 		if open[i].Workspace.ID == place {
-			_, err = u.take(ctx, open[i].ID, patience)
+			_, err = u.takeOver(ctx, open[i].ID, patience)
 		}
 	}
 	return err
@@ -437,9 +437,9 @@ func (u *Undoer) finishOpen(ctx context.Context, place regie.ID) error {
 // little longer than it would take to notice that the process is dead.
 const patience = 10 * time.Second
 
-// take ends an undo that is left in the middle, as it stands. One that another process carries out
-// is waited for; store.ErrUndoing says that it was not done in time.
-func (u *Undoer) take(ctx context.Context, id regie.ID, patience time.Duration) (regie.Undo, error) {
+// takeOver ends an undo that is left in the middle, as it stands. One that another process carries
+// out is waited for; store.ErrUndoing says that it was not done in time.
+func (u *Undoer) takeOver(ctx context.Context, id regie.ID, patience time.Duration) (regie.Undo, error) {
 	end := time.NewTimer(patience)
 	defer end.Stop()
 	look := time.NewTicker(50 * time.Millisecond)
@@ -450,7 +450,7 @@ func (u *Undoer) take(ctx context.Context, id regie.ID, patience time.Duration) 
 			if err != nil || held.State == regie.UndoDone {
 				return held.Undo, err
 			}
-			return u.resume(context.WithoutCancel(ctx), held)
+			return u.resumeUndo(context.WithoutCancel(ctx), held)
 		}
 		select {
 		case <-look.C:
@@ -464,7 +464,7 @@ func (u *Undoer) take(ctx context.Context, id regie.ID, patience time.Duration) 
 	}
 }
 
-func (u *Undoer) resume(ctx context.Context, held store.HeldUndo) (regie.Undo, error) {
+func (u *Undoer) resumeUndo(ctx context.Context, held store.HeldUndo) (regie.Undo, error) {
 	u.Log.Warn("an undo that was interrupted is carried out to its end", "undo", held.ID.String(), "files",
 		strconv.Itoa(len(held.Files)))
 	_, place, err := u.Store.Session(ctx, held.SessionID)

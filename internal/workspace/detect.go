@@ -36,7 +36,7 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 		dir, err = filepath.EvalSymlinks(named) // so that a workspace has one name
 	}
 	if err != nil {
-		return "", "", (&Root{}).explain(err, cmp.Or(named, dir))
+		return "", "", (&Root{}).explainError(err, cmp.Or(named, dir))
 	}
 	confined, err := Open(dir)
 	if err != nil {
@@ -45,12 +45,12 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	_ = confined.Close() // it was only to see that it is a directory
 	homes := homesOf(home)
 	root, foundBy = dir, FoundByDirectory
-	if at, ok := upward(dir, homes, ours(dir, isRegie)); ok {
+	if at, ok := findUpward(dir, homes, ownedMarks(dir, isRegie)); ok {
 		root, foundBy = at, FoundByRegie
-	} else if at, ok := upward(dir, homes, ours(dir, isGit)); ok {
+	} else if at, ok := findUpward(dir, homes, ownedMarks(dir, isGit)); ok {
 		root, foundBy = at, FoundByGit
 	}
-	if err := homes.refuse(root, here); err != nil {
+	if err := homes.refuseRoot(root, here); err != nil {
 		return "", "", err
 	}
 	return root, foundBy, nil
@@ -69,11 +69,12 @@ func Settled(root, home string, here bool) error {
 		return regie.Errorf(regie.CodePathInvalid,
 			"%s is another name of a directory: name the workspace as it is called itself", root)
 	}
-	return homesOf(home).refuse(root, here)
+	return homesOf(home).refuseRoot(root, here)
 }
 
-// refuse refuses a workspace that is too wide or the system's, unless here says that it is meant.
-func (h homes) refuse(root string, here bool) error {
+// refuseRoot refuses a workspace that is too wide or the system's, unless here says that it is
+// meant.
+func (h homes) refuseRoot(root string, here bool) error {
 	if here || !h.tooWide(root) && !isSystem(root) {
 		return nil
 	}
@@ -96,9 +97,9 @@ func isGit(dir string) (fs.FileInfo, bool) {
 	return info, err == nil && (info.IsDir() || strings.HasPrefix(gitruns.Line(name), "gitdir:"))
 }
 
-// ours takes of the marks above a directory those that its owner, this program's user or root has
-// put there.
-func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool {
+// ownedMarks takes of the marks above a directory those that its owner, this program's user or root
+// has put there.
+func ownedMarks(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool {
 	info, err := os.Stat(dir)
 	return func(at string) bool {
 		mark, ok := marked(at)
@@ -146,9 +147,9 @@ func (h homes) tooWide(dir string) bool {
 	return err == nil && slices.ContainsFunc(h, func(home fs.FileInfo) bool { return os.SameFile(home, info) })
 }
 
-// upward looks for a marked directory from dir to the top, leaving out those that are too wide
+// findUpward looks for a marked directory from dir to the top, leaving out those that are too wide
 // unless they are dir itself.
-func upward(dir string, h homes, marked func(string) bool) (string, bool) {
+func findUpward(dir string, h homes, marked func(string) bool) (string, bool) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if at != dir && h.tooWide(at) {
 			return "", false

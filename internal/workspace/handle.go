@@ -18,20 +18,20 @@ func newHandle(at *os.Root) (handle, error) {
 	return handle{f}, err
 }
 
-// list returns so many entries at most, in no order.
-func (h handle) list(most int) ([]fs.DirEntry, error) { return h.f.ReadDir(most) }
+// listEntries returns so many entries at most, in no order.
+func (h handle) listEntries(most int) ([]fs.DirEntry, error) { return h.f.ReadDir(most) }
 
 func (h handle) close() { _ = h.f.Close() } // it was only read
 
-// enter opens a directory in this one.
-func (h handle) enter(name string) (handle, error) {
+// enterDir opens a directory in this one.
+func (h handle) enterDir(name string) (handle, error) {
 	f, err := h.openAt(name, unix.O_DIRECTORY)
 	return handle{f}, err
 }
 
-// open opens a regular file of this directory; anything else, and a link, is errSwapped. It waits
-// for no FIFO.
-func (h handle) open(name string) (*os.File, fs.FileInfo, error) {
+// openFile opens a regular file of this directory; anything else, and a link, is errSwapped. It
+// waits for no FIFO.
+func (h handle) openFile(name string) (*os.File, fs.FileInfo, error) {
 	f, err := h.openAt(name, unix.O_NONBLOCK|unix.O_NOCTTY)
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO):
@@ -47,7 +47,7 @@ func (h handle) open(name string) (*os.File, fs.FileInfo, error) {
 }
 
 func (h handle) openAt(name string, flags int) (*os.File, error) {
-	fd, err := uninterrupted(func() (int, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(int(h.f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
 	})
 	if err != nil {
@@ -56,9 +56,9 @@ func (h handle) openAt(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path.Join(h.f.Name(), name)), nil
 }
 
-// look describes an entry of this directory, of a link the link itself, without opening it.
-func (h handle) look(name string) (SurveyEntry, error) {
-	return uninterrupted(func() (SurveyEntry, error) { return lookAt(int(h.f.Fd()), name) })
+// lookUp describes an entry of this directory, of a link the link itself, without opening it.
+func (h handle) lookUp(name string) (SurveyEntry, error) {
+	return retryInterrupted(func() (SurveyEntry, error) { return lookAt(int(h.f.Fd()), name) })
 }
 
 // statAt is lookAt in the way that every Unix knows, which does not say when an entry was made.
@@ -86,8 +86,8 @@ func modeOf(mode uint32) fs.FileMode {
 	}
 }
 
-// readlink returns what a link of this directory says.
-func (h handle) readlink(name string) (string, error) {
+// readLink returns what a link of this directory says.
+func (h handle) readLink(name string) (string, error) {
 	buffer := make([]byte, maxLinkText+1)
 	n, err := unix.Readlinkat(int(h.f.Fd()), name, buffer)
 	if err != nil {
@@ -96,8 +96,8 @@ func (h handle) readlink(name string) (string, error) {
 	return string(buffer[:n]), nil
 }
 
-// uninterrupted calls the system again where a signal came between.
-func uninterrupted[T any](call func() (T, error)) (out T, err error) {
+// retryInterrupted calls the system again where a signal came between.
+func retryInterrupted[T any](call func() (T, error)) (out T, err error) {
 	for {
 		if out, err = call(); !errors.Is(err, unix.EINTR) {
 			return out, err

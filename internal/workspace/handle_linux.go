@@ -14,15 +14,15 @@ func lookAt(dir int, name string) (SurveyEntry, error) {
 		return statAt(dir, name)
 	}
 	return SurveyEntry{
-		Mode: modeOf(uint32(stat.Mode)), Born: nanos(stat.Btime),
+		Mode: modeOf(uint32(stat.Mode)), Born: toNanos(stat.Btime),
 		Stamp: Stamp{
-			Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino,
+			Size: int64(stat.Size), Mtime: toNanos(stat.Mtime), Ctime: toNanos(stat.Ctime), Ino: stat.Ino,
 			Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),
 		},
 	}, err
 }
 
-func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+func toNanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
 // systemMagic are the file systems in which nothing lies: the kernel makes up what is read there,
 // and some of it ends never, or does something.
@@ -37,8 +37,8 @@ var systemMagic = map[uint32]bool{
 	0x19800202: true,
 }
 
-// system reports whether the directory lies in such a file system.
-func (h handle) system() bool {
+// isSystem reports whether the directory lies in such a file system.
+func (h handle) isSystem() bool {
 	var stat unix.Statfs_t
 	return unix.Fstatfs(int(h.f.Fd()), &stat) == nil && systemMagic[uint32(stat.Type)]
 }

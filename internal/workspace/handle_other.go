@@ -6,4 +6,4 @@ package workspace
 func lookAt(dir int, name string) (SurveyEntry, error) { return statAt(dir, name) }
 
 // system reports whether the kernel makes up what lies in the directory; here nobody asks.
-func (h handle) system() bool { return false }
+func (h handle) isSystem() bool { return false }

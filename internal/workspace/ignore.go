@@ -85,8 +85,8 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// matches compares a rule with a path relative to the rule's directory.
-func (r *ignoreRule) matches(name string, dir bool) bool {
+// matchesPath compares a rule with a path relative to the rule's directory.
+func (r *ignoreRule) matchesPath(name string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
@@ -118,7 +118,7 @@ func (g *ignores) Ignored(entry string, dir bool) bool {
 	for _, kind := range [...]int{2, 1, 0, excludeRules} {
 		for at := g; at != nil; at = at.above {
 			relative := strings.TrimPrefix(full[len(at.dir):], "/")
-			if said, ignored := verdict(at.rules[kind], relative, dir); said {
+			if said, ignored := lastVerdict(at.rules[kind], relative, dir); said {
 				return ignored
 			}
 		}
@@ -126,18 +126,18 @@ func (g *ignores) Ignored(entry string, dir bool) bool {
 	return false
 }
 
-// verdict is what the last rule that matches says.
-func verdict(rules []ignoreRule, name string, dir bool) (said, ignored bool) {
+// lastVerdict is what the last rule that matches says.
+func lastVerdict(rules []ignoreRule, name string, dir bool) (said, ignored bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
-		if rules[i].matches(name, dir) {
+		if rules[i].matchesPath(name, dir) {
 			return true, !rules[i].negated
 		}
 	}
 	return false, false
 }
 
-// below is what holds in a directory of which the ignore files are given.
-func (g *ignores) below(name string, rules *Rules) *ignores {
+// inDirectory is what holds in a directory of which the ignore files are given.
+func (g *ignores) inDirectory(name string, rules *Rules) *ignores {
 	next := &ignores{above: g}
 	if g != nil {
 		next.dir, next.size = path.Join(g.dir, name), g.size
@@ -161,18 +161,18 @@ func (r *Root) ignoresAt(dir string) (g *ignores, ignored bool) {
 	defer func() { at.close() }()
 	rules := at.ignoreRules()
 	rules[excludeRules] = at.readIgnore(excludeFile...)
-	g = (*ignores)(nil).below("", rules)
-	for _, name := range elements(dir) {
+	g = (*ignores)(nil).inDirectory("", rules)
+	for _, name := range splitPath(dir) {
 		if g.Ignored(name, true) {
 			return g, true
 		}
-		next, err := at.enter(name)
+		next, err := at.enterDir(name)
 		if err != nil {
 			return g, false // it does not exist: nothing in it says anything
 		}
 		at.close()
 		at = next
-		g = g.below(name, at.ignoreRules())
+		g = g.inDirectory(name, at.ignoreRules())
 	}
 	return g, false
 }
@@ -197,14 +197,14 @@ func (h handle) ignoreRules() *Rules {
 // link or anything else has its name.
 func (h handle) readIgnore(names ...string) []byte {
 	if len(names) > 1 {
-		next, err := h.enter(names[0])
+		next, err := h.enterDir(names[0])
 		if err != nil {
 			return nil
 		}
 		defer next.close()
 		return next.readIgnore(names[1:]...)
 	}
-	f, _, err := h.open(names[0])
+	f, _, err := h.openFile(names[0])
 	if err != nil {
 		return nil
 	}

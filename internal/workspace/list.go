@@ -33,24 +33,24 @@ type Listed struct {
 // itself ignored is listed all the same. It looks into no directory that may hold secrets. It
 // returns the context's cause and the codes of OpenFile.
 func (r *Root) List(ctx context.Context, name string, how Listing) (out Listed, err error) {
-	top, err := r.begin(r.openDir(name, false))
+	top, err := r.beginWalk(r.openDir(name, false))
 	if err != nil {
 		return out, err
 	}
 	out.Path = top.in.path
 	show := func(l *level, name string) error {
-		e, err := l.in.look(name)
+		e, err := l.in.lookUp(name)
 		if err != nil {
 			return nil //nolint:nilerr // it is gone
 		}
-		if e.Path = l.below(name); e.Mode.Type() == fs.ModeSymlink {
-			e.Target, _ = l.in.readlink(name) // empty where it is gone
+		if e.Path = l.entryPath(name); e.Mode.Type() == fs.ModeSymlink {
+			e.Target, _ = l.in.readLink(name) // empty where it is gone
 		}
 		return enoughUnless(how.Show(&e))
 	}
-	w := walker{ctx: ctx, entries: how.Entries, depth: how.Depth, prepare: (*level).prepared}
+	w := walker{ctx: ctx, entries: how.Entries, depth: how.Depth, prepare: (*level).ownIgnores}
 	w.wants = func(l *level, entry fs.DirEntry) bool {
-		relative, shown := path.Join(l.relative, entry.Name()), l.below(entry.Name())
+		relative, shown := path.Join(l.relative, entry.Name()), l.entryPath(entry.Name())
 		wanted := how.Wanted(relative)
 		holds := entry.IsDir() && how.Holds(relative)
 		if entry.Name() == ".git" || !wanted && !holds {
@@ -83,9 +83,9 @@ func (r *Root) List(ctx context.Context, name string, how Listing) (out Listed, 
 				return false, err
 			}
 		}
-		secret := l.protection(name) == Secret
+		secret := l.protectionOf(name) == Secret
 		if secret && how.Holds(relative) {
-			out.Note(&out.Other, &out.OtherNames, l.below(name))
+			out.Note(&out.Other, &out.OtherNames, l.entryPath(name))
 		}
 		return !secret && how.Holds(relative), nil
 	}
@@ -93,7 +93,7 @@ func (r *Root) List(ctx context.Context, name string, how Listing) (out Listed, 
 		out.Note(&out.Other, &out.OtherNames, name)
 		return nil
 	}
-	if err = w.walk(top); errors.Is(err, errEnough) {
+	if err = w.walkDir(top); errors.Is(err, errEnough) {
 		err = nil
 	}
 	return out, err

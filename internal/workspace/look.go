@@ -20,9 +20,9 @@ func (r *Root) Look(name string) (clean string, dir bool, err error) {
 	info, err := r.root.Lstat(place.Path)
 	switch {
 	case err != nil:
-		return "", false, r.explain(err, clean)
+		return "", false, r.explainError(err, clean)
 	case !info.IsDir() && !info.Mode().IsRegular():
-		return "", false, r.explain(fs.ErrNotExist, clean)
+		return "", false, r.explainError(fs.ErrNotExist, clean)
 	}
 	return clean, info.IsDir(), nil
 }
@@ -36,7 +36,7 @@ func (r *Root) Searchable(name string) (string, error) {
 	}
 	dir, err := r.openDir(name, false)
 	if err == nil {
-		dir.in.release()
+		dir.in.releaseDir()
 		if place.Path == "." {
 			place.Path = ""
 		}

@@ -68,7 +68,7 @@ func ownBelow(dir string) (out []string) {
 func foldedPath(name string) string {
 	parts := strings.Split(path.Clean(name), "/")
 	for i := range parts {
-		parts[i] = folded(parts[i])
+		parts[i] = foldName(parts[i])
 	}
 	return strings.Join(parts, "/")
 }

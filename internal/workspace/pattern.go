@@ -128,9 +128,9 @@ func (s *scanner) setText(text []byte) {
 	}
 }
 
-// seek returns the first line at or after from that holds a match, and where that begins; from is
-// the beginning of a line. Without one, found is false.
-func (s *scanner) seek(from int) (line [2]int, match int, found bool) {
+// nextMatch returns the first line at or after from that holds a match, and where that begins; from
+// is the beginning of a line. Without one, found is false.
+func (s *scanner) nextMatch(from int) (line [2]int, match int, found bool) {
 	in := s.text
 	if s.fold {
 		in = s.folded

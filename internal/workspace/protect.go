@@ -62,11 +62,11 @@ func Protected(clean string) Protection {
 
 // protectedName judges one name of a path, and whether it stands last.
 func protectedName(name string, last bool) Protection {
-	name = folded(name)
+	name = foldName(name)
 	switch {
-	case matches(name, secretDirs), last && matches(name, secrets) && !matches(name, harmless):
+	case matchesAny(name, secretDirs), last && matchesAny(name, secrets) && !matchesAny(name, harmless):
 		return Secret
-	case matches(name, internal):
+	case matchesAny(name, internal):
 		return Internal
 	default:
 		return Unprotected
@@ -82,19 +82,19 @@ func protectedPlace(full string) Protection {
 	if dir == "" {
 		return Unprotected
 	}
-	name = folded(name)
+	name = foldName(name)
 	for _, place := range places {
-		if name == place[1] && folded(path.Base(dir)) == place[0] {
+		if name == place[1] && foldName(path.Base(dir)) == place[0] {
 			return Secret
 		}
 	}
 	return Unprotected
 }
 
-// folded gives a name the form in which a careless file system compares it: without cases, without
-// what cannot be seen, without dots and spaces at its end, without the name of a stream. It must
-// not make a way around the rules.
-func folded(name string) string {
+// foldName gives a name the form in which a careless file system compares it: without cases,
+// without what cannot be seen, without dots and spaces at its end, without the name of a stream. It
+// must not make a way around the rules.
+func foldName(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
 	}) < 0 {
@@ -110,7 +110,7 @@ func folded(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-func matches(name string, patterns []string) bool {
+func matchesAny(name string, patterns []string) bool {
 	for _, pattern := range patterns { // a search asks this of each name of a tree
 		prefix, suffix, open := strings.Cut(pattern, "*")
 		if inner, around := strings.CutSuffix(suffix, "*"); around && strings.Contains(name, inner) {

@@ -18,27 +18,27 @@ func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
 // OpenGranted is OpenFile that also opens one file which may hold a secret: that to which granted,
 // a path without links, is a person's word.
 func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, err error) {
-	err = r.at(name, func(t target, clean string) error {
+	err = r.withTarget(name, func(t target, clean string) error {
 		if strings.HasSuffix(name, "/") {
 			return regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
 		}
 		if err := mayRead(t.found, clean); err != nil && (granted == "" || granted != t.path) {
 			return err
 		}
-		f, info, err = r.open(t.path, clean)
+		f, info, err = r.openResolved(t.path, clean)
 		return err
 	})
 	return f, info, err
 }
 
-// at does something with what a path means, links followed. It repeats that while the path is
-// exchanged.
-func (r *Root) at(name string, do func(t target, clean string) error) error {
+// withTarget does something with what a path means, links followed. It repeats that while the path
+// is exchanged.
+func (r *Root) withTarget(name string, do func(t target, clean string) error) error {
 	clean, err := r.Clean(name)
 	if err != nil {
 		return err
 	}
-	return r.retry(clean, true, func(t target) error { return do(t, clean) })
+	return r.retryResolved(clean, true, func(t target) error { return do(t, clean) })
 }
 
 // Place is where a path leads.
@@ -50,23 +50,23 @@ type Place struct {
 // Place says where a path leads, links followed. It opens nothing, and returns the codes of a path
 // that leads out or that nothing can have.
 func (r *Root) Place(name string) (p Place, err error) {
-	err = r.at(name, func(t target, _ string) error {
+	err = r.withTarget(name, func(t target, _ string) error {
 		p = Place{Path: t.path, Secret: t.found == Secret}
 		return nil
 	})
 	return p, err
 }
 
-// open opens a regular file by its resolved path. A link that stands there is errSwapped.
-func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
-	dir, base, err := r.parent(resolved)
+// openResolved opens a regular file by its resolved path. A link that stands there is errSwapped.
+func (r *Root) openResolved(resolved, name string) (*os.File, fs.FileInfo, error) {
+	dir, base, err := r.openParent(resolved)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer dir.Close()
 	seen, err := dir.Lstat(base)
 	if err == nil && seen.Mode()&fs.ModeSymlink == 0 {
-		err = regular(seen, name)
+		err = requireRegular(seen, name)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -81,22 +81,22 @@ func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer h.close()
-	return h.open(name)
+	return h.openFile(name)
 }
 
-// regular refuses what is not a file with content.
-func regular(info fs.FileInfo, name string) error {
+// requireRegular refuses what is not a file with content.
+func requireRegular(info fs.FileInfo, name string) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return nil
 	case mode.IsDir():
 		return regie.Errorf(regie.CodeNotAFile, "%s is a directory", name)
 	default:
-		return regie.Errorf(regie.CodeSpecialFile, "%s is not a regular file (%s)", name, kind(mode))
+		return regie.Errorf(regie.CodeSpecialFile, "%s is not a regular file (%s)", name, kindName(mode))
 	}
 }
 
-func kind(mode fs.FileMode) string {
+func kindName(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeNamedPipe != 0:
 		return "FIFO"
@@ -112,14 +112,14 @@ func kind(mode fs.FileMode) string {
 // openDir opens a directory for a walk, links in its path followed unless plain refuses them. It
 // returns the codes of OpenFile, and CodeNotADirectory.
 func (r *Root) openDir(name string, plain bool) (l level, err error) {
-	err = r.at(name, func(t target, clean string) error {
+	err = r.withTarget(name, func(t target, clean string) error {
 		if plain && t.path != clean {
 			return throughLink(clean)
 		}
 		if err := mayList(t.found, clean); err != nil {
 			return err
 		}
-		at, _, err := r.parent(t.path + "/")
+		at, _, err := r.openParent(t.path + "/")
 		if err != nil {
 			return err
 		}

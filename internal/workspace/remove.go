@@ -10,18 +10,18 @@ import (
 //
 // tried tells whether the file may be gone in spite of an error. If not, it is where it was.
 func (r *Root) Remove(before Content) (tried bool, err error) {
-	dir, base, err := r.parent(before.Path)
+	dir, base, err := r.openParent(before.Path)
 	if err != nil {
-		return false, r.explain(err, before.Path)
+		return false, r.explainError(err, before.Path)
 	}
 	defer func() { _ = dir.Close() }() // what counts is synced
-	if err := r.unchanged(before, dir); err != nil {
-		return false, r.explain(err, before.Path)
+	if err := r.checkUnchanged(before, dir); err != nil {
+		return false, r.explainError(err, before.Path)
 	}
 	if err := dir.Remove(base); err != nil {
-		return false, r.explain(err, before.Path)
+		return false, r.explainError(err, before.Path)
 	}
-	return true, r.explain(syncDir(dir), before.Path)
+	return true, r.explainError(syncDir(dir), before.Path)
 }
 
 // RemoveEmpty takes directories away in which nothing is left, given by their resolved paths, the
@@ -32,7 +32,7 @@ func (r *Root) RemoveEmpty(dirs []string) (gone []string) {
 		if name == "" || name == "." || Protected(name) != Unprotected {
 			continue
 		}
-		at, base, err := r.parent(path.Clean(name))
+		at, base, err := r.openParent(path.Clean(name))
 		if err != nil {
 			continue
 		}

@@ -28,16 +28,16 @@ func PartOf(repository, name string) bool {
 		below, inside = strings.CutPrefix(name, repository+"/")
 	}
 	first, _, _ := strings.Cut(below, "/")
-	return inside && slices.Contains(gitParts, folded(first)) || name == repository
+	return inside && slices.Contains(gitParts, foldName(first)) || name == repository
 }
 
 // inRepository reports whether a name in a directory, given without links, is git's own, or would
 // become so by being made: a file could complete a repository of which the other parts were written
 // before, as files like any other.
 func (r *Root) inRepository(dir []string, name string) bool {
-	name = folded(name)
+	name = foldName(name)
 	return slices.Contains(gitParts, name) && isRepository(func(part string) bool {
-		if folded(part) == name {
+		if foldName(part) == name {
 			return true
 		}
 		_, err := r.root.Lstat(path.Join(path.Join(dir...), part))
@@ -45,8 +45,8 @@ func (r *Root) inRepository(dir []string, name string) bool {
 	})
 }
 
-// repository reports whether the entries of a directory make it a repository.
-func repository(entries []fs.DirEntry) bool {
+// holdsRepository reports whether the entries of a directory make it a repository.
+func holdsRepository(entries []fs.DirEntry) bool {
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "HEAD" }) { // as in most directories
 		return false
 	}
@@ -55,19 +55,19 @@ func repository(entries []fs.DirEntry) bool {
 	})
 }
 
-// protection is protectedName for an entry of a directory, full with its path without links:
+// protectionOf is protectedName for an entry of a directory, full with its path without links:
 // Regie's own is secret, whatever it is called.
-func (r *Root) protection(full, name string) Protection {
+func (r *Root) protectionOf(full, name string) Protection {
 	if r.isOwn(full) {
 		return Secret
 	}
 	return max(protectedName(name, true), protectedPlace(full))
 }
 
-// protection is that of Root for an entry of a directory that is walked.
-func (l *level) protection(name string) Protection {
-	found := l.root.protection(l.below(name), name)
-	if l.repository && slices.Contains(gitParts, folded(name)) {
+// protectionOf is that of Root for an entry of a directory that is walked.
+func (l *level) protectionOf(name string) Protection {
+	found := l.root.protectionOf(l.entryPath(name), name)
+	if l.repository && slices.Contains(gitParts, foldName(name)) {
 		found = max(found, Internal)
 	}
 	return found

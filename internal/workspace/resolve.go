@@ -28,46 +28,46 @@ type target struct {
 	internal bool
 }
 
-// note takes in a name that the path goes through.
-func (t *target) note(name string, last bool) {
+// noteName takes in a name that the path goes through.
+func (t *target) noteName(name string, last bool) {
 	found := protectedName(name, last)
 	t.found, t.internal = max(t.found, found), t.internal || found == Internal
 }
 
-// keep takes in that a place on the way is Regie's own: neither read without a person's word, nor
-// ever written.
-func (t *target) keep(r *Root, at string) {
+// keepOwn takes in that a place on the way is Regie's own: neither read without a person's word,
+// nor ever written.
+func (t *target) keepOwn(r *Root, at string) {
 	if r.isOwn(at) {
 		t.found, t.internal = Secret, true
 	}
 	t.found = max(t.found, protectedPlace(at))
 }
 
-// retry does something with what a clean path means, again while that is exchanged.
-func (r *Root) retry(clean string, follow bool, do func(t target) error) error {
+// retryResolved does something with what a clean path means, again while that is exchanged.
+func (r *Root) retryResolved(clean string, follow bool, do func(t target) error) error {
 	for range maxTries {
-		t, err := r.resolve(clean, follow)
+		t, err := r.resolvePath(clean, follow)
 		if err == nil {
 			err = do(t)
 		}
 		if !errors.Is(err, errSwapped) {
-			return r.explain(err, clean)
+			return r.explainError(err, clean)
 		}
 	}
-	return exchanged(clean)
+	return exchangedError(clean)
 }
 
-func exchanged(name string) error {
+func exchangedError(name string) error {
 	return regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", name)
 }
 
-// resolve follows the links of a clean path, the last element's only if follow says so. It notes
-// the protection of each name that it goes through, because a link's target is as secret as the
-// link. It returns CodePathOutside for a link that leads out.
-func (r *Root) resolve(clean string, follow bool) (target, error) {
+// resolvePath follows the links of a clean path, the last element's only if follow says so. It
+// notes the protection of each name that it goes through, because a link's target is as secret as
+// the link. It returns CodePathOutside for a link that leads out.
+func (r *Root) resolvePath(clean string, follow bool) (target, error) {
 	t := target{}
 	var done []string
-	todo := elements(clean)
+	todo := splitPath(clean)
 	for links := 0; len(todo) > 0; {
 		part := todo[0]
 		todo = todo[1:]
@@ -78,17 +78,17 @@ func (r *Root) resolve(clean string, follow bool) (target, error) {
 			done = done[:len(done)-1]
 			continue
 		}
-		if t.note(part, len(todo) == 0); r.inRepository(done, part) {
+		if t.noteName(part, len(todo) == 0); r.inRepository(done, part) {
 			t.internal, t.found = true, max(t.found, Internal)
 		}
 		at := path.Join(append(done, part)...)
-		t.keep(r, at)
+		t.keepOwn(r, at)
 		info, err := r.root.Lstat(at)
 		if errors.Is(err, fs.ErrNotExist) {
-			return r.missing(t, clean, append(done, part), todo)
+			return r.missingTarget(t, clean, append(done, part), todo)
 		}
 		if err != nil {
-			return t, r.explain(err, clean)
+			return t, r.explainError(err, clean)
 		}
 		if info.Mode()&fs.ModeSymlink == 0 || len(todo) == 0 && !follow {
 			done = append(done, part)
@@ -97,7 +97,7 @@ func (r *Root) resolve(clean string, follow bool) (target, error) {
 		if links++; links > maxLinks {
 			return t, regie.Errorf(regie.CodePathInvalid, "%s goes through more than %d links", clean, maxLinks)
 		}
-		aim, err := r.aim(at, clean)
+		aim, err := r.readLink(at, clean)
 		if err != nil {
 			return t, err
 		}
@@ -107,15 +107,15 @@ func (r *Root) resolve(clean string, follow bool) (target, error) {
 			}
 			done = nil
 		}
-		todo = append(elements(aim), todo...)
+		todo = append(splitPath(aim), todo...)
 	}
 	t.path = path.Join(append([]string{"."}, done...)...)
 	return t, nil
 }
 
-// elements splits a path into its names. A dot or a slash at the end must not make the last name
+// splitPath splits a path into its names. A dot or a slash at the end must not make the last name
 // look like one on the way.
-func elements(name string) []string {
+func splitPath(name string) []string {
 	var out []string
 	for part := range strings.SplitSeq(name, "/") {
 		if part != "" && part != "." {
@@ -125,36 +125,37 @@ func elements(name string) []string {
 	return out
 }
 
-// aim reads a link.
-func (r *Root) aim(at, clean string) (string, error) {
+// readLink reads a link.
+func (r *Root) readLink(at, clean string) (string, error) {
 	aim, err := r.root.Readlink(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EINVAL): // it was a link a moment ago
 		return "", errSwapped
 	case err != nil:
-		return "", r.explain(err, clean)
+		return "", r.explainError(err, clean)
 	case len(aim) > maxPath:
 		return "", regie.Errorf(regie.CodePathInvalid, "%s goes through a link that is too long", clean)
 	}
 	return aim, nil
 }
 
-// missing is the target of a path of which done does not exist: what lies below holds no links.
-func (r *Root) missing(t target, clean string, done, todo []string) (target, error) {
+// missingTarget is the target of a path of which done does not exist: what lies below holds no
+// links.
+func (r *Root) missingTarget(t target, clean string, done, todo []string) (target, error) {
 	for i, part := range todo {
 		if part == ".." {
 			return t, regie.Errorf(regie.CodeFileNotFound, "%s goes through a directory that does not exist", clean)
 		}
-		t.note(part, i == len(todo)-1)
+		t.noteName(part, i == len(todo)-1)
 	}
 	t.path = path.Join(append(done, todo...)...)
-	t.keep(r, t.path)
+	t.keepOwn(r, t.path)
 	return t, nil
 }
 
-// parent opens the directory of a resolved path without following any link, and returns the last
-// element; of the root itself that is ".". The caller closes it.
-func (r *Root) parent(resolved string) (*os.Root, string, error) {
+// openParent opens the directory of a resolved path without following any link, and returns the
+// last element; of the root itself that is ".". The caller closes it.
+func (r *Root) openParent(resolved string) (*os.Root, string, error) {
 	dir, base := path.Split(resolved)
 	at, err := r.root.OpenRoot(".")
 	if err != nil {
@@ -164,7 +165,7 @@ func (r *Root) parent(resolved string) (*os.Root, string, error) {
 		if part == "" {
 			continue
 		}
-		next, err := step(at, part)
+		next, err := stepDown(at, part)
 		_ = at.Close() // nothing was written through it
 		if err != nil {
 			return nil, "", err
@@ -174,9 +175,9 @@ func (r *Root) parent(resolved string) (*os.Root, string, error) {
 	return at, base, nil
 }
 
-// step goes down one directory and makes sure that it is the one that was seen, not one behind a
-// link put there meanwhile.
-func step(at *os.Root, part string) (*os.Root, error) {
+// stepDown goes down one directory and makes sure that it is the one that was seen, not one behind
+// a link put there meanwhile.
+func stepDown(at *os.Root, part string) (*os.Root, error) {
 	seen, err := at.Lstat(part)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func Open(dir string) (*Root, error) {
 		if errors.Is(err, syscall.ENOTDIR) {
 			return nil, regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", dir)
 		}
-		return nil, r.explain(err, dir)
+		return nil, r.explainError(err, dir)
 	}
 	_, err = r.root.Lstat("..")
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
@@ -51,8 +51,8 @@ func (r *Root) Close() error { return r.root.Close() }
 // is read or written by it.
 func (r *Root) Dir() string { return filepath.FromSlash(r.dir) }
 
-// explain gives an error of the operating system its code and a sentence (spec 12.5).
-func (r *Root) explain(err error, name string) error {
+// explainError gives an error of the operating system its code and a sentence (spec 12.5).
+func (r *Root) explainError(err error, name string) error {
 	_, coded := errors.AsType[*regie.Error](err)
 	switch {
 	case err == nil || coded:
@@ -82,12 +82,12 @@ func (r *Root) explain(err error, name string) error {
 	case r.escapes != nil && errors.Is(err, r.escapes):
 		return regie.Errorf(regie.CodePathOutside, "%s leads out of the workspace", name)
 	default:
-		return regie.Errorf(regie.CodeToolError, "%s: %v", name, bare(err))
+		return regie.Errorf(regie.CodeToolError, "%s: %v", name, bareError(err))
 	}
 }
 
-// bare drops the operation and the absolute path that package os puts around a system's error.
-func bare(err error) error {
+// bareError drops the operation and the absolute path that package os puts around a system's error.
+func bareError(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
 	}

@@ -18,12 +18,12 @@ type scanner struct {
 	folded []byte // the text with small letters for ASCII's capitals, where the needle is folded
 }
 
-func (s *scanner) batch(b *batch) {
+func (s *scanner) scanBatch(b *batch) {
 	for _, name := range b.names {
 		if s.ctx.Err() != nil || len(b.found) >= s.most {
 			return
 		}
-		in, info, err := b.in.open(name)
+		in, info, err := b.in.openFile(name)
 		if err != nil {
 			b.seen.Unreadable++
 			continue
@@ -56,12 +56,12 @@ func (s *scanner) searchFile(b *batch, name string, size int64) {
 	s.setText(text)
 	number, from, counted := 1, 0, 0
 	for len(b.found) < s.most {
-		line, at, found := s.seek(from)
+		line, at, found := s.nextMatch(from)
 		if !found {
 			return
 		}
 		number += bytes.Count(text[counted:line[0]], []byte("\n"))
 		counted, from = line[0], line[1]+1
-		b.found = append(b.found, s.clip(Match{Path: name, Line: number}, text[line[0]:line[1]], at-line[0]))
+		b.found = append(b.found, s.clipLine(Match{Path: name, Line: number}, text[line[0]:line[1]], at-line[0]))
 	}
 }

@@ -82,7 +82,7 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 		ctx: inner, query: q, most: q.Most + 1, order: make(chan *batch, batchesAhead),
 		idle: make(chan *scanner, maxWorkers),
 	}
-	start, err := s.begin(r)
+	start, err := s.beginSearch(r)
 	if err != nil {
 		return Searched{}, err
 	}
@@ -91,9 +91,9 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	}
 	s.group.Go(func() {
 		defer close(s.order)
-		s.sound(start)
+		s.runGuarded(start)
 	})
-	s.collect(cancel, found)
+	s.collectMatches(cancel, found)
 	s.group.Wait()
 	if what := s.broken.Load(); what != nil {
 		return Searched{}, regie.Errorf(regie.CodeToolError, "the search broke down: %s", *what)
@@ -116,9 +116,9 @@ type search struct {
 	broken atomic.Pointer[string] // what a goroutine panicked with
 }
 
-// sound does a part of the work on a goroutine of the search: a panic there ends the search, not
-// the program.
-func (s *search) sound(do func()) {
+// runGuarded does a part of the work on a goroutine of the search: a panic there ends the search,
+// not the program.
+func (s *search) runGuarded(do func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			what := fmt.Sprint(r)
@@ -137,13 +137,13 @@ type batch struct {
 	done  chan struct{} // closed when found and seen are all there is
 }
 
-// begin opens where the search begins, and returns what walks it.
-func (s *search) begin(r *Root) (walk func(), err error) {
-	top, err := r.begin(r.openDir(s.query.Path, false))
+// beginSearch opens where the search begins, and returns what walks it.
+func (s *search) beginSearch(r *Root) (walk func(), err error) {
+	top, err := r.beginWalk(r.openDir(s.query.Path, false))
 	if regie.CodeOf(err) == regie.CodeNotADirectory {
 		return s.beginFile(r)
 	}
-	return func() { s.walk(top) }, err
+	return func() { s.walkTree(top) }, err
 }
 
 // beginFile is a search in one file, which is told from its name and its content as in any other.
@@ -162,50 +162,50 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 		return nil, err
 	}
 	_ = f.Close() // nothing was read
-	top, err := r.begin(r.openDir(path.Dir(place.Path), true))
-	return func() { s.send(top.in, []string{path.Base(place.Path)}); top.in.release() }, err
+	top, err := r.beginWalk(r.openDir(path.Dir(place.Path), true))
+	return func() { s.sendFiles(top.in, []string{path.Base(place.Path)}); top.in.releaseDir() }, err
 }
 
-// send gives files of a directory to a scanner and to the collector. It reports whether the
+// sendFiles gives files of a directory to a scanner and to the collector. It reports whether the
 // search goes on.
-func (s *search) send(in *opened, names []string) bool {
+func (s *search) sendFiles(in *opened, names []string) bool {
 	b := &batch{in: in, names: names, done: make(chan struct{})}
 	in.uses.Add(1)
 	select {
 	case s.order <- b:
 	case <-s.ctx.Done():
-		in.release()
+		in.releaseDir()
 		return false
 	}
 	w := <-s.idle
 	s.group.Go(func() {
-		s.sound(func() { w.batch(b) })
+		s.runGuarded(func() { w.scanBatch(b) })
 		s.idle <- w
-		b.in.release()
+		b.in.releaseDir()
 		close(b.done)
 	})
 	return true
 }
 
-// walk sends the files of a directory and of all below it.
-func (s *search) walk(top level) {
-	w := walker{ctx: s.ctx, prepare: (*level).prepared, take: s.take}
+// walkTree sends the files of a directory and of all below it.
+func (s *search) walkTree(top level) {
+	w := walker{ctx: s.ctx, prepare: (*level).ownIgnores, take: s.sendLevel}
 	w.wants = func(l *level, entry fs.DirEntry) bool {
 		filter := s.query.Wanted
 		if entry.IsDir() {
 			filter = s.query.Holds
 		}
-		return filter(path.Join(l.relative, entry.Name())) && w.keeps(l, entry)
+		return filter(path.Join(l.relative, entry.Name())) && w.keepsEntry(l, entry)
 	}
-	_ = w.walk(top) // only the end of the search ends it, which collect knows of
+	_ = w.walkDir(top) // only the end of the search ends it, which collect knows of
 	s.passed = w.passed
 }
 
-// take sends the files of a directory.
-func (s *search) take(l *level, files []string) error {
+// sendLevel sends the files of a directory.
+func (s *search) sendLevel(l *level, files []string) error {
 	for len(files) > 0 {
 		n := min(filesInBatch, len(files))
-		if !s.send(l.in, files[:n:n]) {
+		if !s.sendFiles(l.in, files[:n:n]) {
 			return errEnough
 		}
 		files = files[n:]
@@ -213,8 +213,8 @@ func (s *search) take(l *level, files []string) error {
 	return nil
 }
 
-// collect gives what the batches found in their order, until enough is given.
-func (s *search) collect(cancel func(), found func(Match) bool) {
+// collectMatches gives what the batches found in their order, until enough is given.
+func (s *search) collectMatches(cancel func(), found func(Match) bool) {
 	left, enough := s.query.Most, false
 	for b := range s.order {
 		<-b.done
@@ -239,9 +239,9 @@ func (s *search) collect(cancel func(), found func(Match) bool) {
 	}
 }
 
-// clip gives a line as a match shows it, of a long one the part around the place where the match
-// begins.
-func (s *search) clip(m Match, line []byte, start int) Match {
+// clipLine gives a line as a match shows it, of a long one the part around the place where the
+// match begins.
+func (s *search) clipLine(m Match, line []byte, start int) Match {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	from, to := 0, len(line)
 	if most := s.query.Clip; most > 0 && len(line) > most {

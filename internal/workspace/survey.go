@@ -111,13 +111,13 @@ func (l *Left) Note(count *int, names *[]string, name string) {
 func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 	h, err := newHandle(r.root)
 	if err != nil {
-		return Surveyed{}, r.explain(err, ".")
+		return Surveyed{}, r.explainError(err, ".")
 	}
 	s := &survey{how: how, out: Surveyed{Rules: map[string]Rules{}}, aside: sha256.New()}
-	w := walker{ctx: ctx, prepare: s.prepare, wants: s.wants, take: s.take, enter: s.enter, omit: s.omit}
-	err = w.walk(level{root: r, in: newOpened(h, ".")})
+	w := walker{ctx: ctx, prepare: s.prepareIgnores, wants: s.wantsEntry, take: s.takeFiles, enter: s.surveyDir, omit: s.noteOmitted}
+	err = w.walkDir(level{root: r, in: newOpened(h, ".")})
 	s.aside.Sum(s.out.Aside[:0])
-	return s.out, r.explain(err, ".")
+	return s.out, r.explainError(err, ".")
 }
 
 type survey struct {
@@ -126,8 +126,9 @@ type survey struct {
 	aside hash.Hash
 }
 
-// prepare finds the ignore rules of a directory: those that are known, else those that are there.
-func (s *survey) prepare(l *level) *ignores {
+// prepareIgnores finds the ignore rules of a directory: those that are known, else those that are
+// there.
+func (s *survey) prepareIgnores(l *level) *ignores {
 	var rules *Rules
 	if s.how.Rules != nil {
 		if said, known := s.how.Rules(l.in.path); known {
@@ -141,50 +142,50 @@ func (s *survey) prepare(l *level) *ignores {
 		}
 	}
 	if l.repository {
-		s.repository(l.in.path)
+		s.addRepository(l.in.path)
 	}
 	if slices.ContainsFunc(rules[:], func(file []byte) bool { return len(file) > 0 }) {
 		s.out.Rules[l.in.path] = *rules
 	}
-	return l.ignores.below(path.Base(l.in.path), rules)
+	return l.ignores.inDirectory(path.Base(l.in.path), rules)
 }
 
-// repository notes one.
-func (s *survey) repository(name string) {
+// addRepository notes one.
+func (s *survey) addRepository(name string) {
 	if len(s.out.Repositories) < maxRepositories {
 		s.out.Repositories = append(s.out.Repositories, name)
 	}
 }
 
-// wants reports whether an entry is surveyed, and counts it where it is there and is not.
-func (s *survey) wants(l *level, entry fs.DirEntry) bool {
+// wantsEntry reports whether an entry is surveyed, and counts it where it is there and is not.
+func (s *survey) wantsEntry(l *level, entry fs.DirEntry) bool {
 	name, left := entry.Name(), &s.out.Left
-	full := l.below(name)
+	full := l.entryPath(name)
 	switch {
 	case name == ".git":
-		s.repository(full)
+		s.addRepository(full)
 		return false
-	case l.protection(name) == Internal, isTemp(name), full == s.how.Skip, l.root.isOwn(full):
+	case l.protectionOf(name) == Internal, isTemp(name), full == s.how.Skip, l.root.isOwn(full):
 		return false
 	case l.ignores.Ignored(name, entry.IsDir()) && (s.how.Known == nil || !s.how.Known(full)):
 		if entry.IsDir() {
 			full += "/"
 		}
-		return s.leave(l, name, full, &left.Ignored, &left.IgnoredNames)
+		return s.addLeftOut(l, name, full, &left.Ignored, &left.IgnoredNames)
 	}
 	clean, err := Clean(full)
 	t := entry.Type()
 	if err != nil || clean != full || t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
-		return s.leave(l, name, full, &left.Other, &left.OtherNames)
+		return s.addLeftOut(l, name, full, &left.Other, &left.OtherNames)
 	}
 	return true
 }
 
-// leave notes a place that is left out, by what the file system says of it, and counts it. Of a
-// device or a pipe that is what it is alone: others write to it.
-func (s *survey) leave(l *level, name, full string, count *int, names *[]string) (wanted bool) {
+// addLeftOut notes a place that is left out, by what the file system says of it, and counts it. Of
+// a device or a pipe that is what it is alone: others write to it.
+func (s *survey) addLeftOut(l *level, name, full string, count *int, names *[]string) (wanted bool) {
 	s.out.Left.Note(count, names, full)
-	e, err := l.in.look(name)
+	e, err := l.in.lookUp(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
@@ -198,34 +199,34 @@ func (s *survey) leave(l *level, name, full string, count *int, names *[]string)
 	return false
 }
 
-// take surveys files and links.
-func (s *survey) take(l *level, names []string) error {
+// takeFiles surveys files and links.
+func (s *survey) takeFiles(l *level, names []string) error {
 	for _, name := range names {
-		e, there := s.look(l, name)
+		e, there := s.lookUp(l, name)
 		if !there {
 			continue
 		}
 		switch e.Mode.Type() {
 		case fs.ModeSymlink:
 			var err error
-			if e.Target, err = l.in.readlink(name); err != nil || len(e.Target) > maxLinkText {
-				s.unreadable(e.Path)
+			if e.Target, err = l.in.readLink(name); err != nil || len(e.Target) > maxLinkText {
+				s.noteUnreadable(e.Path)
 				continue
 			}
 		case 0:
 			if s.how.File != nil {
 				if err := s.how.File(&e, func() (f *os.File, err error) {
-					f, _, err = l.in.open(name)
+					f, _, err = l.in.openFile(name)
 					return f, err
 				}); err != nil {
 					return err
 				}
 			}
 		case fs.ModeDir: // it was none a moment ago
-			s.unreadable(e.Path)
+			s.noteUnreadable(e.Path)
 			continue
 		default:
-			s.other(e.Path)
+			s.noteOther(e.Path)
 			continue
 		}
 		s.out.Entries = append(s.out.Entries, e)
@@ -233,39 +234,41 @@ func (s *survey) take(l *level, names []string) error {
 	return nil
 }
 
-// enter surveys a directory itself.
-func (s *survey) enter(l *level, name string) (bool, error) {
-	e, there := s.look(l, name)
+// surveyDir surveys a directory itself.
+func (s *survey) surveyDir(l *level, name string) (bool, error) {
+	e, there := s.lookUp(l, name)
 	switch {
 	case !there:
 		return false, nil
 	case !e.Mode.IsDir(): // it was one a moment ago
-		s.unreadable(e.Path)
+		s.noteUnreadable(e.Path)
 		return false, nil
 	}
 	s.out.Entries = append(s.out.Entries, e)
 	return true, nil
 }
 
-// look describes an entry that is still there.
-func (s *survey) look(l *level, name string) (e SurveyEntry, there bool) {
-	e, err := l.in.look(name)
-	e.Path = l.below(name)
+// lookUp describes an entry that is still there.
+func (s *survey) lookUp(l *level, name string) (e SurveyEntry, there bool) {
+	e, err := l.in.lookUp(name)
+	e.Path = l.entryPath(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.unreadable(e.Path)
+		s.noteUnreadable(e.Path)
 	}
 	return e, err == nil
 }
 
-func (s *survey) omit(name string, _ omission, _ error) error {
-	s.unreadable(name)
+func (s *survey) noteOmitted(name string, _ omission, _ error) error {
+	s.noteUnreadable(name)
 	return nil
 }
 
-func (s *survey) other(name string) { s.out.Left.Note(&s.out.Left.Other, &s.out.Left.OtherNames, name) }
+func (s *survey) noteOther(name string) {
+	s.out.Left.Note(&s.out.Left.Other, &s.out.Left.OtherNames, name)
+}
 
-func (s *survey) unreadable(name string) {
-	s.other(name)
+func (s *survey) noteUnreadable(name string) {
+	s.noteOther(name)
 	s.out.Blind = append(s.out.Blind, name)
 }
 

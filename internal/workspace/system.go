@@ -31,20 +31,20 @@ var (
 // isSystem reports whether a directory, by its resolved name, is one of the system's.
 func isSystem(dir string) bool {
 	for _, place := range peoplesPlaces {
-		if below(dir, place) && dir != place {
+		if isBelow(dir, place) && dir != place {
 			return false
 		}
 	}
 	for _, tree := range systemTrees {
-		if below(dir, tree) {
+		if isBelow(dir, tree) {
 			return true
 		}
 	}
 	return slices.Contains(systemPlaces, dir)
 }
 
-// below reports whether a directory is another one or lies in it; both are absolute and clean.
-func below(dir, top string) bool {
+// isBelow reports whether a directory is another one or lies in it; both are absolute and clean.
+func isBelow(dir, top string) bool {
 	rest, ok := strings.CutPrefix(dir, top)
 	return ok && (rest == "" || rest[0] == filepath.Separator)
 }

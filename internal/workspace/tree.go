@@ -50,9 +50,9 @@ func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
 	t := treeWalk{root: r, bounds: bounds}
 	w := walker{
 		ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth,
-		wants: t.wants, take: t.take, omit: t.omit,
+		wants: t.wantsEntry, take: t.takeFiles, omit: t.noteOmitted,
 	}
-	if err := w.walk(top); err != nil {
+	if err := w.walkDir(top); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(t.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
@@ -67,19 +67,19 @@ type treeWalk struct {
 	found  []TreeEntry
 }
 
-// wants has all looked at, but for directories of secrets, which are told of.
-func (t *treeWalk) wants(l *level, entry fs.DirEntry) bool {
-	secret := entry.IsDir() && t.root.protection(l.below(entry.Name()), entry.Name()) == Secret
+// wantsEntry has all looked at, but for directories of secrets, which are told of.
+func (t *treeWalk) wantsEntry(l *level, entry fs.DirEntry) bool {
+	secret := entry.IsDir() && t.root.protectionOf(l.entryPath(entry.Name()), entry.Name()) == Secret
 	if secret {
-		t.found = append(t.found, TreeEntry{Path: l.below(entry.Name()), Why: regie.CodePathProtected})
+		t.found = append(t.found, TreeEntry{Path: l.entryPath(entry.Name()), Why: regie.CodePathProtected})
 	}
 	return !secret
 }
 
-// take describes what is no directory, and reads it where that was asked for.
-func (t *treeWalk) take(l *level, names []string) error {
+// takeFiles describes what is no directory, and reads it where that was asked for.
+func (t *treeWalk) takeFiles(l *level, names []string) error {
 	for _, name := range names {
-		one, err := t.look(l, name)
+		one, err := t.lookUp(l, name)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (t *treeWalk) take(l *level, names []string) error {
 	return nil
 }
 
-func (t *treeWalk) omit(name string, why omission, err error) error {
+func (t *treeWalk) noteOmitted(name string, why omission, err error) error {
 	switch why {
 	case omitMany:
 		return regie.Errorf(regie.CodeFileTooLarge, "%s and what lies around it are more than %d files", name,
@@ -97,31 +97,31 @@ func (t *treeWalk) omit(name string, why omission, err error) error {
 		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", name,
 			cmp.Or(t.bounds.Depth, maxWalkDepth))
 	default:
-		t.found = append(t.found, TreeEntry{Path: name, Why: t.why(err, name)})
+		t.found = append(t.found, TreeEntry{Path: name, Why: t.omissionCode(err, name)})
 	}
 	return nil
 }
 
-// why is the code of what cannot be opened. What is no longer what it was named as is being
-// exchanged.
-func (t *treeWalk) why(err error, name string) regie.Code {
+// omissionCode is the code of what cannot be opened. What is no longer what it was named as is
+// being exchanged.
+func (t *treeWalk) omissionCode(err error, name string) regie.Code {
 	if errors.Is(err, errSwapped) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
 		return regie.CodeFileChanged
 	}
-	return cmp.Or(regie.CodeOf(t.root.explain(err, name)), regie.CodeToolError)
+	return cmp.Or(regie.CodeOf(t.root.explainError(err, name)), regie.CodeToolError)
 }
 
-func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
-	e := TreeEntry{Path: l.below(name)}
-	seen, err := l.in.look(name)
+func (t *treeWalk) lookUp(l *level, name string) (TreeEntry, error) {
+	e := TreeEntry{Path: l.entryPath(name)}
+	seen, err := l.in.lookUp(name)
 	switch {
 	case err != nil:
-		e.Why = t.why(err, e.Path)
+		e.Why = t.omissionCode(err, e.Path)
 	case seen.Mode.Type() == fs.ModeSymlink:
 		e.Why = regie.CodePathOutside
 	case !seen.Mode.IsRegular():
 		e.Why = regie.CodeSpecialFile
-	case t.root.protection(e.Path, name) == Secret:
+	case t.root.protectionOf(e.Path, name) == Secret:
 		e.Why = regie.CodePathProtected
 	case t.bounds.File == 0:
 		e.Size = seen.Size
@@ -132,7 +132,7 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 				"%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path,
 				t.bounds.File, t.bounds.Files)
 		} else if err != nil {
-			e.Why = t.why(err, e.Path)
+			e.Why = t.omissionCode(err, e.Path)
 		}
 		e.Size = int64(len(e.Data))
 		t.bytes += e.Size
@@ -157,14 +157,14 @@ func readMost(f *os.File, most int64, shown string) ([]byte, error) {
 // CodeFileTooLarge for one with more than most bytes, CodePathOutside for a link, CodePathProtected
 // for what may hold a secret, and the codes of OpenFile.
 func (r *Root) ReadPlain(name string, most int64) (data []byte, err error) {
-	err = r.at(name, func(t target, clean string) error {
+	err = r.withTarget(name, func(t target, clean string) error {
 		if t.path != clean {
 			return throughLink(clean)
 		}
 		if err := mayRead(t.found, clean); err != nil {
 			return err
 		}
-		f, _, err := r.open(t.path, clean)
+		f, _, err := r.openResolved(t.path, clean)
 		if err == nil {
 			data, err = readMost(f, most, clean)
 		}
@@ -179,9 +179,9 @@ func (r *Root) ReadPlain(name string, most int64) (data []byte, err error) {
 func (r *Root) Identity() (number uint64, made int64, err error) {
 	f, err := r.root.Open(".")
 	if err != nil {
-		return 0, 0, r.explain(err, ".")
+		return 0, 0, r.explainError(err, ".")
 	}
 	defer f.Close()
-	e, err := handle{f}.look(".")
-	return e.Ino, e.Born, r.explain(err, ".")
+	e, err := handle{f}.lookUp(".")
+	return e.Ino, e.Born, r.explainError(err, ".")
 }

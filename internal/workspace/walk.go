@@ -24,30 +24,30 @@ type Walked struct {
 // visit returns false, and with the context's error. It starts no goroutine. It returns the codes
 // of OpenFile.
 func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) bool) (Walked, error) {
-	top, err := r.begin(r.openDir(name, false))
+	top, err := r.beginWalk(r.openDir(name, false))
 	if err != nil {
 		return Walked{}, err
 	}
 	var out Walked
-	w := walker{ctx: ctx, prepare: (*level).prepared}
+	w := walker{ctx: ctx, prepare: (*level).ownIgnores}
 	w.begin = func(l *level) error {
 		return enoughUnless(visit(&WalkEntry{Path: l.in.path, Dir: true}))
 	}
 	w.take = func(l *level, names []string) error {
 		for _, name := range names {
-			e, err := l.in.look(name)
+			e, err := l.in.lookUp(name)
 			if err != nil || !e.Mode.IsRegular() { // it has gone, or something else has its name
 				w.passed.Unreadable++
 				continue
 			}
 			out.Files++
-			if !visit(&WalkEntry{Path: l.below(name), Stamp: e.Stamp}) {
+			if !visit(&WalkEntry{Path: l.entryPath(name), Stamp: e.Stamp}) {
 				return errEnough
 			}
 		}
 		return nil
 	}
-	err = w.walk(top)
+	err = w.walkDir(top)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -55,15 +55,15 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	return out, err
 }
 
-// begin is where a walk begins, as openDir gives it. Where the directory itself, or one above it,
-// is ignored, only its own ignore files and those below it count: somebody wanted to see it.
-func (r *Root) begin(top level, err error) (level, error) {
+// beginWalk is where a walk begins, as openDir gives it. Where the directory itself, or one above
+// it, is ignored, only its own ignore files and those below it count: somebody wanted to see it.
+func (r *Root) beginWalk(top level, err error) (level, error) {
 	if err != nil {
 		return level{}, err
 	}
 	var ignored bool
 	if top.ignores, ignored = r.ignoresAt(top.in.path); ignored {
-		top.ignores = (*ignores)(nil).below("", top.in.ignoreRules())
+		top.ignores = (*ignores)(nil).inDirectory("", top.in.ignoreRules())
 	}
 	return top, nil
 }

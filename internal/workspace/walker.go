@@ -33,7 +33,7 @@ func newOpened(h handle, name string) *opened {
 	return o
 }
 
-func (o *opened) release() {
+func (o *opened) releaseDir() {
 	if o.uses.Add(-1) == 0 {
 		o.close()
 	}
@@ -52,15 +52,15 @@ type level struct {
 	repository bool // it is one, by what lies in it
 }
 
-// below is the path of an entry.
-func (l *level) below(name string) string { return path.Join(l.in.path, name) }
+// entryPath is the path of an entry.
+func (l *level) entryPath(name string) string { return path.Join(l.in.path, name) }
 
-// prepared are the ignore rules of a directory whose own ignore files count.
-func (l *level) prepared() *ignores {
+// ownIgnores are the ignore rules of a directory whose own ignore files count.
+func (l *level) ownIgnores() *ignores {
 	if l.depth == 1 {
 		return l.ignores
 	}
-	return l.ignores.below(path.Base(l.in.path), l.in.ignoreRules())
+	return l.ignores.inDirectory(path.Base(l.in.path), l.in.ignoreRules())
 }
 
 // omission is why a walk passes by a place.
@@ -100,8 +100,8 @@ type walker struct {
 	system bool // the top itself lies where the kernel makes up what there is: whoever begins there wants it
 }
 
-// walk goes through a directory, which it lets go of.
-func (w *walker) walk(top level) error {
+// walkDir goes through a directory, which it lets go of.
+func (w *walker) walkDir(top level) error {
 	if w.entries == 0 {
 		w.entries = maxWalked
 	}
@@ -109,17 +109,17 @@ func (w *walker) walk(top level) error {
 		w.depth = maxWalkDepth
 	}
 	if w.wants == nil {
-		w.wants = w.keeps
+		w.wants = w.keepsEntry
 	}
 	if w.omit == nil {
-		w.omit = w.count
+		w.omit = w.countOmitted
 	}
-	w.system, top.depth = top.in.system(), 1
-	return w.directory(&top)
+	w.system, top.depth = top.in.isSystem(), 1
+	return w.walkLevel(&top)
 }
 
-func (w *walker) directory(l *level) error {
-	defer l.in.release()
+func (w *walker) walkLevel(l *level) error {
+	defer l.in.releaseDir()
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
@@ -128,7 +128,7 @@ func (w *walker) directory(l *level) error {
 			return err
 		}
 	}
-	entries, err := l.in.list(min(maxInDirectory, w.entries-w.seen+1))
+	entries, err := l.in.listEntries(min(maxInDirectory, w.entries-w.seen+1))
 	if err != nil && !errors.Is(err, io.EOF) {
 		if err := w.omit(l.in.path, omitUnreadable, err); err != nil {
 			return err
@@ -140,11 +140,11 @@ func (w *walker) directory(l *level) error {
 		}
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	l.repository = repository(entries)
+	l.repository = holdsRepository(entries)
 	if w.prepare != nil {
 		l.ignores = w.prepare(l)
 	}
-	files, dirs, err := w.partition(l, entries)
+	files, dirs, err := w.partitionEntries(l, entries)
 	if err == nil && len(files) > 0 {
 		err = w.take(l, files)
 	}
@@ -152,13 +152,13 @@ func (w *walker) directory(l *level) error {
 		if err != nil {
 			break
 		}
-		err = w.into(l, name)
+		err = w.walkInto(l, name)
 	}
 	return err
 }
 
-// partition splits the names of the entries that are wanted.
-func (w *walker) partition(l *level, entries []fs.DirEntry) (files, dirs []string, err error) {
+// partitionEntries splits the names of the entries that are wanted.
+func (w *walker) partitionEntries(l *level, entries []fs.DirEntry) (files, dirs []string, err error) {
 	for _, entry := range entries {
 		if w.ctx.Err() != nil { // a hostile ignore file makes each of them cost a second
 			return nil, nil, context.Cause(w.ctx)
@@ -174,8 +174,8 @@ func (w *walker) partition(l *level, entries []fs.DirEntry) (files, dirs []strin
 	return files, dirs, nil
 }
 
-// into goes into a directory of a directory.
-func (w *walker) into(l *level, name string) error {
+// walkInto goes into a directory of a directory.
+func (w *walker) walkInto(l *level, name string) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
@@ -184,22 +184,22 @@ func (w *walker) into(l *level, name string) error {
 			return err
 		}
 	}
-	full := l.below(name)
+	full := l.entryPath(name)
 	switch {
 	case l.depth == w.depth:
 		return w.omit(full, omitDeep, nil)
 	case w.seen > w.entries:
 		return w.omit(full, omitMany, nil)
 	}
-	h, err := l.in.enter(name)
+	h, err := l.in.enterDir(name)
 	if err != nil {
 		return w.omit(full, omitUnreadable, err)
 	}
-	if !w.system && h.system() {
+	if !w.system && h.isSystem() {
 		h.close()
 		return w.omit(full, omitUnreadable, unix.ENXIO)
 	}
-	return w.directory(&level{
+	return w.walkLevel(&level{
 		root: l.root, in: newOpened(h, full), ignores: l.ignores,
 		relative: path.Join(l.relative, name), depth: l.depth + 1,
 	})
@@ -213,11 +213,11 @@ type Passed struct {
 	TooMany    bool  // more entries, or deeper directories, than a walk looks at
 }
 
-// keeps reports whether a regular file or a directory is open to whoever may see the workspace, and
-// counts it where it is not.
-func (w *walker) keeps(l *level, entry fs.DirEntry) bool {
+// keepsEntry reports whether a regular file or a directory is open to whoever may see the
+// workspace, and counts it where it is not.
+func (w *walker) keepsEntry(l *level, entry fs.DirEntry) bool {
 	name, isDir := entry.Name(), entry.IsDir()
-	switch found := l.protection(name); {
+	switch found := l.protectionOf(name); {
 	case !isDir && !entry.Type().IsRegular(), found == Internal:
 	case found == Secret:
 		w.passed.Secret++
@@ -229,8 +229,8 @@ func (w *walker) keeps(l *level, entry fs.DirEntry) bool {
 	return false
 }
 
-// count notes what was passed by.
-func (w *walker) count(_ string, why omission, _ error) error {
+// countOmitted notes what was passed by.
+func (w *walker) countOmitted(_ string, why omission, _ error) error {
 	switch why {
 	case omitUnreadable:
 		w.passed.Unreadable++

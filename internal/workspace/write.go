@@ -66,20 +66,20 @@ func (r *Root) loadNamed(name string, most int64, entry bool) (Content, error) {
 }
 
 func (r *Root) loadClean(clean string, most int64, entry bool) (c Content, err error) {
-	err = r.retry(clean, false, func(t target) error {
+	err = r.retryResolved(clean, false, func(t target) error {
 		if err := r.mayWrite(t, clean); err != nil {
 			return err
 		}
-		c, err = r.load(t.path, clean, most, entry)
+		c, err = r.loadContent(t.path, clean, most, entry)
 		c.Secret = t.found == Secret
 		return err
 	})
 	return c, err
 }
 
-func (r *Root) load(resolved, name string, most int64, entry bool) (Content, error) {
+func (r *Root) loadContent(resolved, name string, most int64, entry bool) (Content, error) {
 	c := Content{Path: resolved, entry: entry}
-	f, info, err := r.open(resolved, name)
+	f, info, err := r.openResolved(resolved, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return c, nil
@@ -106,7 +106,7 @@ func (r *Root) load(resolved, name string, most int64, entry bool) (Content, err
 
 // loadLink reads a link as what it says.
 func (r *Root) loadLink(c Content) (Content, error) {
-	dir, base, err := r.parent(c.Path)
+	dir, base, err := r.openParent(c.Path)
 	if err != nil {
 		return c, err
 	}
@@ -126,7 +126,7 @@ func (r *Root) loadLink(c Content) (Content, error) {
 
 // whyLink says why a link is not written through, if it is a link that stands there.
 func (r *Root) whyLink(resolved, name string) error {
-	dir, base, err := r.parent(resolved)
+	dir, base, err := r.openParent(resolved)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (r *Root) whyLink(resolved, name string) error {
 	if !isLink(dir, base) {
 		return errSwapped
 	}
-	if t, err := r.resolve(resolved, true); err != nil {
+	if t, err := r.resolvePath(resolved, true); err != nil {
 		return err // it leads out, or round in a circle
 	} else if t.found == Secret {
 		return mayRead(Secret, name)
@@ -173,55 +173,55 @@ type Change struct {
 // it was.
 func (r *Root) Replace(change Change) (tried bool, err error) {
 	name := change.Before.Path
-	dir, made, err := r.mkdirs(path.Dir(name), change.DirPerm)
+	dir, made, err := r.makeDirs(path.Dir(name), change.DirPerm)
 	if err != nil {
-		return false, r.explain(err, name)
+		return false, r.explainError(err, name)
 	}
 	defer dir.Close()
 	base, temp := path.Base(name), tempName(change.Tag)
 	err = writeTemp(dir, temp, change)
 	if err == nil {
-		err = r.unchanged(change.Before, dir)
+		err = r.checkUnchanged(change.Before, dir)
 	}
 	if err == nil {
 		tried = true
-		err = put(dir, temp, base, change.Before.Exists)
+		err = putInPlace(dir, temp, base, change.Before.Exists)
 	}
 	if errors.Is(err, fs.ErrExist) && !change.Before.Exists {
-		tried, err = false, changed(name)
+		tried, err = false, changedError(name)
 	}
 	if err != nil {
 		_ = dir.Remove(temp) // it may not be there; what counts is the first failure
 		if !tried {
 			r.RemoveEmpty(made)
 		}
-		return tried, r.explain(err, name)
+		return tried, r.explainError(err, name)
 	}
-	return true, r.explain(syncDir(dir), name)
+	return true, r.explainError(syncDir(dir), name)
 }
 
 func tempName(tag string) string { return ".regie-" + tag + ".tmp" }
 
-func changed(name string) error {
+func changedError(name string) error {
 	return regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", name)
 }
 
-// unchanged compares the file with what it was, and its directory, which is held open, with the one
-// that the path leads to now.
-func (r *Root) unchanged(before Content, dir *os.Root) error {
+// checkUnchanged compares the file with what it was, and its directory, which is held open, with
+// the one that the path leads to now.
+func (r *Root) checkUnchanged(before Content, dir *os.Root) error {
 	now, err := r.loadClean(before.Path, int64(len(before.Data)), before.entry)
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
-		return changed(before.Path)
+		return changedError(before.Path)
 	case err != nil:
 		return err
 	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm,
 		now.Secret && !before.Secret, !bytes.Equal(now.Data, before.Data):
-		return changed(before.Path)
+		return changedError(before.Path)
 	}
-	there, _, err := r.parent(before.Path)
+	there, _, err := r.openParent(before.Path)
 	if err != nil {
-		return changed(before.Path)
+		return changedError(before.Path)
 	}
 	defer there.Close()
 	held, err := dir.Stat(".")
@@ -229,7 +229,7 @@ func (r *Root) unchanged(before Content, dir *os.Root) error {
 		return err
 	}
 	if found, err := there.Stat("."); err != nil || !os.SameFile(held, found) {
-		return changed(before.Path)
+		return changedError(before.Path)
 	}
 	return nil
 }
@@ -278,9 +278,9 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 	return err
 }
 
-// put gives the temporary file its name. A new name is made by a link, which never replaces
+// putInPlace gives the temporary file its name. A new name is made by a link, which never replaces
 // anything, where the file system has links.
-func put(dir *os.Root, temp, base string, replace bool) error {
+func putInPlace(dir *os.Root, temp, base string, replace bool) error {
 	if !replace {
 		err := dir.Link(temp, base)
 		switch {
@@ -298,7 +298,7 @@ func put(dir *os.Root, temp, base string, replace bool) error {
 
 // Clear removes what a crashed attempt with this tag left beside a file.
 func (r *Root) Clear(resolved, tag string) error {
-	dir, _, err := r.parent(resolved)
+	dir, _, err := r.openParent(resolved)
 	if err == nil {
 		err = dir.Remove(tempName(tag))
 		_ = dir.Close() // nothing was written through it
@@ -306,7 +306,7 @@ func (r *Root) Clear(resolved, tag string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return r.explain(err, resolved)
+	return r.explainError(err, resolved)
 }
 
 // Missing returns the directories before a resolved path that do not exist, the topmost first.
@@ -318,21 +318,21 @@ func (r *Root) Missing(resolved string) ([]string, error) {
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, r.explain(err, dir)
+			return nil, r.explainError(err, dir)
 		}
 		out = append([]string{dir}, out...)
 	}
 	return out, nil
 }
 
-// mkdirs opens a directory by its resolved path, going through no link, and makes what is missing
+// makeDirs opens a directory by its resolved path, going through no link, and makes what is missing
 // of it, with some permissions or, for 0, those of the mask. It tells what it made.
-func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string, err error) {
+func (r *Root) makeDirs(dir string, perm fs.FileMode) (at *os.Root, made []string, err error) {
 	if at, err = r.root.OpenRoot("."); err != nil {
 		return nil, nil, err
 	}
 	done := "."
-	for _, part := range elements(dir) {
+	for _, part := range splitPath(dir) {
 		done = path.Join(done, part)
 		err = at.Mkdir(part, cmp.Or(perm, 0o777)) // less the mask
 		switch {
@@ -348,7 +348,7 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		var next *os.Root
 		if err == nil {
 			ours := len(made) > 0 && made[len(made)-1] == done
-			if next, err = step(at, part); err == nil && ours {
+			if next, err = stepDown(at, part); err == nil && ours {
 				giveDirAway(next, at)
 			}
 		}
@@ -356,7 +356,7 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		if err != nil {
 			r.RemoveEmpty(made)
 			if errors.Is(err, errSwapped) {
-				err = changed(dir)
+				err = changedError(dir)
 			}
 			return nil, nil, err
 		}

@@ -73,7 +73,7 @@ func readAuditKey(dir string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil:
-		return nil, explain(err, path)
+		return nil, explainError(err, path)
 	case len(key) != sha256.Size:
 		return nil, regie.Errorf(regie.CodeCorrupt,
 			"%s must hold 32 bytes, it holds %d: put the right file back from a backup of the data directory", path,
@@ -89,7 +89,7 @@ func makeAuditKey(path string) ([]byte, error) {
 	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, explain(err, path)
+		return nil, explainError(err, path)
 	}
 	_, err = f.Write(key)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -99,7 +99,7 @@ func makeAuditKey(path string) ([]byte, error) {
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
-	return key, explain(err, path)
+	return key, explainError(err, path)
 }
 
 // hashOfKey tells keys apart and tells nothing of them; the prefix keeps it from being the hash of

@@ -126,8 +126,8 @@ func (s *core) closeOther() error {
 	return errors.Join(s.read.db.Close(), s.other.Close())
 }
 
-// transact runs a transition on another database.
-func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {
+// transactElsewhere runs a transition on another database.
+func (w *writer) transactElsewhere(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
@@ -145,15 +145,15 @@ func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, 
 	return wrote, nil
 }
 
-// hold is Statements.Hold. SQLite has one writer, which holds everything.
-func (t *tx) hold(by Holding, key any) {
+// holdRow is Statements.Hold. SQLite has one writer, which holds everything.
+func (t *tx) holdRow(by Holding, key any) {
 	if t.other != nil {
 		t.other.Hold(by, key)
 	}
 }
 
-// hurry is Statements.Hurry.
-func (t *tx) hurry() {
+// hurryCommit is Statements.Hurry.
+func (t *tx) hurryCommit() {
 	if t.other != nil {
 		t.other.Hurry()
 	}

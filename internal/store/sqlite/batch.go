@@ -24,19 +24,19 @@ type placed struct {
 	index   int
 }
 
-func (b *batch) add(kind regie.EventType, body any) {
+func (b *batch) addEvent(kind regie.EventType, body any) {
 	b.events = append(b.events, newEvent(kind, body))
 }
 
-// before adds an event in front of all others; none of them is a message.
-func (b *batch) before(kind regie.EventType, body any) {
+// prependEvent adds an event in front of all others; none of them is a message.
+func (b *batch) prependEvent(kind regie.EventType, body any) {
 	b.events = append([]logEvent{newEvent(kind, body)}, b.events...)
 }
 
-func (b *batch) message(m *regie.Message) {
+func (b *batch) addMessage(m *regie.Message) {
 	m.SessionID, m.RoundID, m.Time = b.fence.SessionID, b.fence.RoundID, b.now
 	b.messages = append(b.messages, placed{m, len(b.events)})
-	b.add(regie.EventMessage, m)
+	b.addEvent(regie.EventMessage, m)
 }
 
 // callEvent is the body of tool_call and tool_result. It binds the intent, what was changed and the
@@ -70,16 +70,16 @@ type callEvent struct {
 	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
 }
 
-// started tells that the intent of an action is stored.
-func (b *batch) started(c *regie.Call) {
-	b.add(regie.EventToolCall, callEvent{
+// addStarted tells that the intent of an action is stored.
+func (b *batch) addStarted(c *regie.Call) {
+	b.addEvent(regie.EventToolCall, callEvent{
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind,
 		State: regie.CallStarted, Intent: hashOrZero(c.Intent),
 	})
 }
 
-// settled tells a call's one result.
-func (b *batch) settled(c *regie.Call) { b.add(regie.EventToolResult, settledEvent(c)) }
+// addSettled tells a call's one result.
+func (b *batch) addSettled(c *regie.Call) { b.addEvent(regie.EventToolResult, settledEvent(c)) }
 
 func settledEvent(c *regie.Call) callEvent {
 	event := callEvent{
@@ -95,21 +95,21 @@ func settledEvent(c *regie.Call) callEvent {
 	return event
 }
 
-func (b *batch) end(end *store.End) {
+func (b *batch) addEnd(end *store.End) {
 	if end == nil {
 		return
 	}
 	if end.Notice != nil {
-		b.add(regie.EventNotice, end.Notice)
+		b.addEvent(regie.EventNotice, end.Notice)
 	}
-	b.add(regie.EventRound, roundEvent{
+	b.addEvent(regie.EventRound, roundEvent{
 		RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason,
 		Note: end.Note, Session: regie.SessionIdle,
 	})
 }
 
-// store writes the events and the rows of the messages. Calls must have been written before.
-func (b *batch) store(t *tx) {
+// writeBatch writes the events and the rows of the messages. Calls must have been written before.
+func (b *batch) writeBatch(t *tx) {
 	if len(b.events) == 0 {
 		return
 	}
@@ -120,8 +120,8 @@ func (b *batch) store(t *tx) {
 	}
 }
 
-// place is where the event that asks stands in the log, once the events are stored.
-func (b *batch) place() int64 { return b.first + int64(b.approval) }
+// askingSeq is where the event that asks stands in the log, once the events are stored.
+func (b *batch) askingSeq() int64 { return b.first + int64(b.approval) }
 
 func hashOrZero(data []byte) regie.Hash {
 	if len(data) == 0 {

@@ -23,9 +23,9 @@ func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie
 	return out, err == nil, unlessFound(err, nil)
 }
 
-// cache keeps an answer in the response cache in the transition that stores it, or counts that one
-// from there was given.
-func (t moneyTx) cache(fence store.Fence, in *store.Reply, now time.Time) {
+// cacheReply keeps an answer in the response cache in the transition that stores it, or counts that
+// one from there was given.
+func (t moneyTx) cacheReply(fence store.Fence, in *store.Reply, now time.Time) {
 	if !in.Hit.IsZero() { // it may have gone since it was read
 		t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
 			now.UnixMicro(), in.Hit)

@@ -30,7 +30,7 @@ func newEvent(kind regie.EventType, body any) logEvent {
 // appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and
 // returns the first number.
 func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ...logEvent) (first int64) {
-	h, err := t.head(chain)
+	h, err := t.readHead(chain)
 	if t.fail(err) || t.err != nil {
 		return 0
 	}
@@ -42,7 +42,7 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ..
 		}
 		h.seq++
 		n := t.nextEvent(chain, h.seq)
-		h.mac = t.w.key.link(h.mac, h.seq, at, event.kind, event.hash)
+		h.mac = t.w.key.linkMAC(h.mac, h.seq, at, event.kind, event.hash)
 		t.notices[session] = append(t.notices[session], regie.Event{
 			SessionID: session, Seq: h.seq, Type: event.kind, Time: fromMicros(at.UnixMicro()),
 			Body: json.RawMessage(event.body),
@@ -70,15 +70,15 @@ func (t *tx) nextEvent(chain, seq int64) int64 {
 	return t.lastEvent
 }
 
-// tell writes one event.
-func (t *tx) tell(owner regie.ID, chain int64, at time.Time, kind regie.EventType, body any) (seq int64) {
+// appendEvent writes one event.
+func (t *tx) appendEvent(owner regie.ID, chain int64, at time.Time, kind regie.EventType, body any) (seq int64) {
 	return t.appendEvents(owner, chain, at, newEvent(kind, body))
 }
 
 var errNoChain = regie.Errorf(regie.CodeNotFound, "the session is gone")
 
-// head returns the end of a chain: from this transaction, or from its row.
-func (t *tx) head(chain int64) (h head, err error) {
+// readHead returns the end of a chain: from this transaction, or from its row.
+func (t *tx) readHead(chain int64) (h head, err error) {
 	if h, ok := t.heads[chain]; ok {
 		return h, nil
 	}
@@ -95,21 +95,21 @@ func (t *tx) head(chain int64) (h head, err error) {
 // auditMAC is the audit key, which binds the rows of the logs.
 type auditMAC []byte
 
-// link computes a row's MAC over the MAC before it and the row (decision 15).
-func (k auditMAC) link(previous [32]byte, seq int64, at time.Time, kind regie.EventType,
+// linkMAC computes a row's MAC over the MAC before it and the row (decision 15).
+func (k auditMAC) linkMAC(previous [32]byte, seq int64, at time.Time, kind regie.EventType,
 	body regie.Hash,
 ) (mac [32]byte) {
 	row := binary.BigEndian.AppendUint64(previous[:], uint64(seq))
 	row = binary.BigEndian.AppendUint64(row, uint64(at.UnixMicro()))
-	return k.sum(append(append(row, body[:]...), kind...))
+	return k.sumMAC(append(append(row, body[:]...), kind...))
 }
 
-// genesis is the MAC before the first row: it binds a chain to its session.
-func (k auditMAC) genesis(owner regie.ID) (mac [32]byte) {
-	return k.sum(append([]byte("regie chain of "), owner[:]...))
+// genesisMAC is the MAC before the first row: it binds a chain to its session.
+func (k auditMAC) genesisMAC(owner regie.ID) (mac [32]byte) {
+	return k.sumMAC(append([]byte("regie chain of "), owner[:]...))
 }
 
-func (k auditMAC) sum(text []byte) (mac [32]byte) {
+func (k auditMAC) sumMAC(text []byte) (mac [32]byte) {
 	h := hmac.New(sha256.New, k)
 	_, _ = h.Write(text) // a hash takes everything
 	h.Sum(mac[:0])

@@ -18,9 +18,9 @@ import (
 // ComponentClient is the author of the messages that a client's request brings beside the person's.
 const ComponentClient = "client"
 
-// settles reports whether a submission's message is that of a client's results, which the
+// settlesClientCall reports whether a submission's message is that of a client's results, which the
 // transition fills.
-func settles(in *store.Submission) bool {
+func settlesClientCall(in *store.Submission) bool {
 	return len(in.Results) > 0 && in.Message.System != nil
 }
 
@@ -32,9 +32,9 @@ func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time
 		t.insertCalls(b.fence.Chain, &m, history[i].Calls, now)
 		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it
 		b.messages = append(b.messages, placed{&m, len(b.events)})
-		b.add(regie.EventMessage, &m)
+		b.addEvent(regie.EventMessage, &m)
 		for j := range history[i].Calls {
-			b.settled(&history[i].Calls[j])
+			b.addSettled(&history[i].Calls[j])
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 		return err
 	}
 	if len(in.Results) > 0 {
-		if err := fits(open, in.Results); err != nil {
+		if err := matchResults(open, in.Results); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 				Message: "the client went on without a result of this call: whether it ran there is not known",
 			}
 		}
-		b.settled(&open[i])
+		b.addSettled(&open[i])
 		t.settleCall(&open[i], now)
 	}
 	batch, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM calls WHERE message_id = ? ORDER BY ordinal", open[0].MessageID)
@@ -71,11 +71,11 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 		return err
 	}
 	system := &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: batch}
-	if settles(in) {
+	if settlesClientCall(in) {
 		message.System = system
 		return nil
 	}
-	b.message(&regie.Message{
+	b.addMessage(&regie.Message{
 		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{
 			Kind: regie.AuthorComponent,
 			ID:   ComponentClient,
@@ -84,8 +84,8 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 	return nil
 }
 
-// fits compares the results that a client sends with the calls that wait for them.
-func fits(open []regie.Call, results []regie.ClientResult) error {
+// matchResults compares the results that a client sends with the calls that wait for them.
+func matchResults(open []regie.Call, results []regie.ClientResult) error {
 	seen := map[regie.ID]bool{}
 	for _, r := range results {
 		switch known := slices.ContainsFunc(open, func(c regie.Call) bool { return c.ID == r.CallID }); {
@@ -118,7 +118,7 @@ func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) {
 	b := batch{fence: fence, now: now}
 	in := store.Submission{Round: regie.Round{TraceID: trace}}
 	t.fail(t.settleClients(&b, &in, nil, now))
-	b.store(t.tx)
+	b.writeBatch(t.tx)
 }
 
 // Waiting returns the calls of a client's tools that a session waits for, in their order (decision

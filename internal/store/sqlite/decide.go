@@ -29,7 +29,7 @@ type approvalRow struct {
 func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
 	now := time.Now().UTC()
 	return transition(ctx, s.writer, func(t *tx, out *store.Resolved) error {
-		t.hold(ByApproval, in.ApprovalID)
+		t.holdRow(ByApproval, in.ApprovalID)
 		var a approvalRow
 		err := t.row(
 			`SELECT s.id, s.n, a.round_id, a.exchange, a.state, a.expires_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = ?`, in.ApprovalID).
@@ -38,7 +38,7 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 			return unlessFound(err, notFound("approval", in.ApprovalID))
 		}
 		out.SessionID, out.RoundID = a.session, a.round
-		fresh, err := t.waits.undecided(in)
+		fresh, err := t.waits.newDecisions(in)
 		if err != nil || len(fresh) == 0 {
 			return err
 		}
@@ -59,8 +59,8 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		if open == 0 {
 			event.State = regie.ApprovalDecided
 		}
-		b.before(regie.EventApproval, event) // what came of the decisions follows them
-		if b.store(t); open > 0 {
+		b.prependEvent(regie.EventApproval, event) // what came of the decisions follows them
+		if b.writeBatch(t); open > 0 {
 			return nil
 		}
 		t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?",
@@ -68,7 +68,7 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		t.exec(
 			"UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
 			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round)
-		out.Ready = t.waits.wake(a.session, a.chain, a.round, now)
+		out.Ready = t.waits.wakeRound(a.session, a.chain, a.round, now)
 		return nil
 	})
 }
@@ -83,8 +83,8 @@ func (a *approvalRow) mayDecide(now time.Time) error {
 	return nil
 }
 
-// undecided returns the decisions that are news; one that somebody else has made is a conflict.
-func (t waitTx) undecided(in store.Decide) ([]regie.Decision, error) {
+// newDecisions returns the decisions that are news; one that somebody else has made is a conflict.
+func (t waitTx) newDecisions(in store.Decide) ([]regie.Decision, error) {
 	var fresh []regie.Decision
 	for _, d := range in.Decisions {
 		var answer, by, request, reason sql.NullString
@@ -132,8 +132,8 @@ func (t waitTx) decideCall(b *batch, in *store.Decide, d regie.Decision) reviewE
 		said.RuleExpires = &until
 	}
 	t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, expires_at = ?, request = ?, decided_by = ?, decided_at = ?
-		WHERE approval_id = ? AND call_id = ? AND answer IS NULL`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason),
-		asJSON{d.Scope}, micros(d.ExpiresAt), null(in.Request), d.By, b.now.UnixMicro(), in.ApprovalID, d.CallID)
+		WHERE approval_id = ? AND call_id = ? AND answer IS NULL`, string(d.Answer), nullIfEmpty(string(d.Arguments)), preview, nullIfEmpty(d.Reason),
+		asJSON{d.Scope}, toMicros(d.ExpiresAt), nullIfEmpty(in.Request), d.By, b.now.UnixMicro(), in.ApprovalID, d.CallID)
 	t.followDecision(b, d)
 	return said
 }
@@ -144,9 +144,9 @@ func (t waitTx) followDecision(b *batch, d regie.Decision) {
 	t.fail(t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange,
 		&c.Tool, &c.Kind, &c.Arguments))
 	if d.Answer != regie.AnswerDeny {
-		b.moved(&c, regie.CallApproved)
+		b.addMoved(&c, regie.CallApproved)
 		t.one(errSettled,
-			"UPDATE calls SET state = 'APPROVED', executed = coalesce(?, executed) WHERE id = ? AND state = 'AWAITING_APPROVAL'", null(string(d.Arguments)), d.CallID)
+			"UPDATE calls SET state = 'APPROVED', executed = coalesce(?, executed) WHERE id = ? AND state = 'AWAITING_APPROVAL'", nullIfEmpty(string(d.Arguments)), d.CallID)
 		return
 	}
 	c.State, c.NotRun, c.Error = regie.CallNotRun, regie.NotRunDenied, &regie.CallError{
@@ -156,7 +156,7 @@ func (t waitTx) followDecision(b *batch, d regie.Decision) {
 	if d.Reason != "" {
 		c.Error.Message, c.Error.Hint = "the person denied this call: "+d.Reason, ""
 	}
-	b.settled(&c)
+	b.addSettled(&c)
 	t.rounds.settleCall(&c, b.now)
 }
 
@@ -174,7 +174,7 @@ func (t waitTx) decideAgain(d regie.Decision) {
 func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
 	now := time.Now().UTC()
 	return transition(ctx, s.writer, func(t *tx, out *store.Resolved) error {
-		t.hold(ByWait, in.QuestionID)
+		t.holdRow(ByWait, in.QuestionID)
 		var chain int64
 		var state regie.WaitState
 		var call regie.ID
@@ -200,22 +200,22 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		t.fail(t.row("SELECT exchange, tool, arguments FROM calls WHERE id = ?", call).Scan(&c.Exchange,
 			&c.Tool, &c.Arguments))
 		t.rounds.settleCall(&c, now)
-		b.add(regie.EventQuestion, questionEvent{
+		b.addEvent(regie.EventQuestion, questionEvent{
 			QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call,
 			State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request,
 		})
-		b.settled(&c) // what came of the answer follows it
+		b.addSettled(&c) // what came of the answer follows it
 		message := in.Message
 		message.Exchange = c.Exchange
-		b.message(&message)
-		b.store(t)
+		b.addMessage(&message)
+		b.writeBatch(t)
 		out.MessageID, out.Seq = message.ID, message.Seq
 		t.exec("UPDATE questions SET request = ? WHERE wait_id = ?",
-			null(in.Request), in.QuestionID)
+			nullIfEmpty(in.Request), in.QuestionID)
 		t.exec(
 			"UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
 			asJSON{in.Reply}, in.Reply.By, now.UnixMicro(), in.QuestionID)
-		out.Ready = t.waits.wake(out.SessionID, chain, out.RoundID, now)
+		out.Ready = t.waits.wakeRound(out.SessionID, chain, out.RoundID, now)
 		return nil
 	})
 }

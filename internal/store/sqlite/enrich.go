@@ -15,14 +15,14 @@ import (
 func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
-	b.message(&in.Message)
+	b.addMessage(&in.Message)
 	for i := range in.Calls {
-		b.settled(&in.Calls[i])
+		b.addSettled(&in.Calls[i])
 	}
 	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		t.rounds.mayWrite(fence, false)
 		t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now)
-		b.store(t)
+		b.writeBatch(t)
 		out.Seq = in.Message.Seq
 		return nil
 	})

@@ -47,7 +47,7 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 	var out store.Removed
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Removed{SessionIDs: []regie.ID{}}
-		family, err := t.sessions.family(in.SessionID)
+		family, err := t.sessions.sessionFamily(in.SessionID)
 		if err != nil || len(family) == 0 {
 			return err
 		}
@@ -55,7 +55,7 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 		blobs := map[regie.Hash]bool{}
 		for _, session := range family {
 			t.rounds.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now)
-			if err := t.sessions.erase(session, in.By, now, blobs, &out); err != nil {
+			if err := t.sessions.eraseSession(session, in.By, now, blobs, &out); err != nil {
 				return err
 			}
 			out.SessionIDs = append(out.SessionIDs, session.id)
@@ -70,10 +70,10 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 	return out, err
 }
 
-// family is a session with those of its sub-agents, all without an open round; none where it was
-// removed before.
-func (t sessionTx) family(id regie.ID) ([]tombstone, error) {
-	t.hold(ByOwner, id)
+// sessionFamily is a session with those of its sub-agents, all without an open round; none where it
+// was removed before.
+func (t sessionTx) sessionFamily(id regie.ID) ([]tombstone, error) {
+	t.holdRow(ByOwner, id)
 	var chain int64
 	var kind regie.SessionType
 	var deleted time.Time
@@ -106,7 +106,7 @@ func (t sessionTx) family(id regie.ID) ([]tombstone, error) {
 			return nil, err
 		}
 		for _, child := range children {
-			t.hold(ByChain, child.chain)
+			t.holdRow(ByChain, child.chain)
 		}
 		family = append(family, children...)
 	}
@@ -138,9 +138,9 @@ var contents = []string{
 	`DELETE FROM cached_replies WHERE session = ?1`,
 }
 
-// erase leaves of a session its tombstone and its log without bodies, and notes the blobs that it
-// named.
-func (t sessionTx) erase(session tombstone, by string, now time.Time, blobs map[regie.Hash]bool,
+// eraseSession leaves of a session its tombstone and its log without bodies, and notes the blobs
+// that it named.
+func (t sessionTx) eraseSession(session tombstone, by string, now time.Time, blobs map[regie.Hash]bool,
 	out *store.Removed,
 ) error {
 	if err := t.blobsOf(session.chain, blobs); err != nil {
@@ -162,7 +162,7 @@ func (t sessionTx) erase(session tombstone, by string, now time.Time, blobs map[
 
 // eraseBodies takes all bodies out of a log, and tells it.
 func (t sessionTx) eraseBodies(owner regie.ID, chain int64, by string, now time.Time) (bodies int64, err error) {
-	h, err := t.head(chain)
+	h, err := t.readHead(chain)
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +170,7 @@ func (t sessionTx) eraseBodies(owner regie.ID, chain int64, by string, now time.
 		chain).Scan(&bodies); err != nil {
 		return 0, err
 	}
-	t.tell(owner, chain, now, regie.EventErased, erasedEvent{
+	t.appendEvent(owner, chain, now, regie.EventErased, erasedEvent{
 		Reason: "DELETED", Rows: [][2]int64{{1, h.seq}}, Bodies: bodies, By: by,
 	})
 	t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain,
@@ -183,7 +183,7 @@ func (t sessionTx) revokeOwn(session tombstone, by string, now time.Time, out *s
 	rules, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL", session.chain)
 	out.Rules += len(rules)
 	for _, id := range rules {
-		t.waits.revoke(id, by, now)
+		t.waits.revokeRule(id, by, now)
 	}
 	return err
 }
@@ -203,13 +203,13 @@ func (t sessionTx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	for _, hash := range named {
 		blobs[hash] = true
 	}
-	return t.evidence("FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND", []any{chain},
+	return t.findEvidence("FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND", []any{chain},
 		func(hash regie.Hash) { blobs[hash] = true })
 }
 
-// evidence finds the hashes that calls name in what they stored of files, before they ran and after
-// it; from selects the calls c.
-func (t sessionTx) evidence(from string, args []any, fn func(regie.Hash)) error {
+// findEvidence finds the hashes that calls name in what they stored of files, before they ran and
+// after it; from selects the calls c.
+func (t sessionTx) findEvidence(from string, args []any, fn func(regie.Hash)) error {
 	for _, column := range []string{"c.intent", "c.changed"} {
 		texts, err := readAll(t.tx, scanOne[string], "SELECT "+column+" "+from+" "+column+" IS NOT NULL", args...)
 		if err != nil {
@@ -242,7 +242,7 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 	if len(blobs) == 0 {
 		return nil
 	}
-	if err := t.evidence("FROM calls c WHERE", nil, func(hash regie.Hash) { delete(blobs, hash) }); err != nil {
+	if err := t.findEvidence("FROM calls c WHERE", nil, func(hash regie.Hash) { delete(blobs, hash) }); err != nil {
 		return err
 	}
 	for _, hash := range slices.SortedFunc(maps.Keys(blobs), compareHashes) {

@@ -16,9 +16,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// explain turns an error of the driver or the operating system into one with a code and a sentence
-// that a person can act on.
-func explain(err error, path string) error {
+// explainError turns an error of the driver or the operating system into one with a code and a
+// sentence that a person can act on.
+func explainError(err error, path string) error {
 	var coded *regie.Error
 	var driver *sqlite3.Error
 	var elsewhere interface{ SQLState() string }

@@ -15,7 +15,7 @@ func (s *Store) TellErased(ctx context.Context, owner regie.ID) error {
 		if err := t.row("SELECT n, head FROM chains WHERE owner_id = ?", owner).Scan(&chain, &head); err != nil {
 			return err
 		}
-		t.tell(owner, chain, time.Now().UTC(), regie.EventErased, erasedEvent{Reason: "TEST", Rows: [][2]int64{{1, head}}})
+		t.appendEvent(owner, chain, time.Now().UTC(), regie.EventErased, erasedEvent{Reason: "TEST", Rows: [][2]int64{{1, head}}})
 		return nil
 	})
 }

@@ -28,11 +28,11 @@ func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, er
 		return out, err
 	}
 	c := copying{now: now, to: in.SessionID, messages: map[regie.ID]regie.ID{}, calls: map[regie.ID]regie.ID{}}
-	if err := s.snapshot(ctx, func(ctx context.Context, q querier) error { return c.read(ctx, q, in) }); err != nil {
-		return store.Forked{}, explain(err, FileName)
+	if err := s.readSnapshot(ctx, func(ctx context.Context, q querier) error { return c.readSource(ctx, q, in) }); err != nil {
+		return store.Forked{}, explainError(err, FileName)
 	}
-	c.copy()
-	err := s.writer.do(ctx, func(t *tx) error { return c.insert(t, in.From) })
+	c.copyThread()
+	err := s.writer.do(ctx, func(t *tx) error { return c.insertCopies(t, in.From) })
 	return c.out, err
 }
 
@@ -43,14 +43,14 @@ func (s sessionStore) forkedBefore(ctx context.Context, in store.Fork) (out stor
 	case regie.CodeOf(err) == regie.CodeNotFound:
 		return out, false, nil
 	case err != nil:
-		return out, false, explain(err, FileName)
+		return out, false, explainError(err, FileName)
 	case out.Session.ForkedFrom == nil || out.Session.ForkedFrom.SessionID != in.From:
 		return out, true, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
 	}
 	err = s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(m.calls), 0) FROM messages m JOIN sessions s ON s.n = m.session
 		WHERE s.id = ? AND (m.round_id NOT IN (SELECT id FROM rounds r WHERE r.session = s.n)
 			OR m.system_type = 'UNDONE' AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.message_id = m.id))`, in.SessionID).Scan(&out.Messages, &out.Calls)
-	return out, true, explain(err, FileName)
+	return out, true, explainError(err, FileName)
 }
 
 // copying is a fork on its way into the store. What is read from the source never changes any more,
@@ -70,13 +70,13 @@ type copying struct {
 	gone     regie.Supersede
 }
 
-// read takes the source's thread up to the point.
-func (c *copying) read(ctx context.Context, q querier, in store.Fork) error {
+// readSource takes the source's thread up to the point.
+func (c *copying) readSource(ctx context.Context, q querier, in store.Fork) error {
 	from, _, err := readSession(ctx, q, in.From)
 	if err != nil {
 		return err
 	}
-	at, err := point(ctx, q, in)
+	at, err := cutPoint(ctx, q, in)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (c *copying) read(ctx context.Context, q querier, in store.Fork) error {
 	return nil
 }
 
-// point is where the source is to be cut.
-func point(ctx context.Context, q querier, in store.Fork) (int64, error) {
+// cutPoint is where the source is to be cut.
+func cutPoint(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	var head int64
 	if err := q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", in.From).Scan(&head); err != nil {
 		return 0, err
@@ -133,8 +133,8 @@ func point(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	return in.At, nil
 }
 
-// copy makes the copies and the log that tells of them.
-func (c *copying) copy() {
+// copyThread makes the copies and the log that tells of them.
+func (c *copying) copyThread() {
 	for i := range c.thread.Messages {
 		m := &c.thread.Messages[i]
 		c.messages[m.ID] = regie.NewID()
@@ -142,17 +142,17 @@ func (c *copying) copy() {
 			c.calls[call.ID] = regie.NewID()
 		}
 	}
-	c.tell(regie.EventSession, c.out.Session)
+	c.addEvent(regie.EventSession, c.out.Session)
 	for i := range c.thread.Messages {
 		m := &c.thread.Messages[i]
 		c.gone.See(m)
-		c.copies = append(c.copies, c.message(m))
+		c.copies = append(c.copies, c.copyMessage(m))
 		c.places = append(c.places, len(c.events))
-		c.tell(regie.EventMessage, &c.copies[len(c.copies)-1])
+		c.addEvent(regie.EventMessage, &c.copies[len(c.copies)-1])
 		for _, call := range c.thread.Calls[m.ID] {
-			call = c.call(call)
+			call = c.copyCall(call)
 			c.rows = append(c.rows, call)
-			c.tell(regie.EventToolResult, copiedCall(&call))
+			c.addEvent(regie.EventToolResult, copiedCall(&call))
 		}
 	}
 	for i := range c.copies { // as of the fork: an undo behind its point does not count in it
@@ -161,13 +161,13 @@ func (c *copying) copy() {
 	c.out.Messages, c.out.Calls = len(c.copies), len(c.rows)
 }
 
-func (c *copying) tell(kind regie.EventType, body any) {
+func (c *copying) addEvent(kind regie.EventType, body any) {
 	c.events = append(c.events, newEvent(kind, body))
 }
 
-// message is a copy. Its round and exchange stay those in which it was written: they are where it
-// comes from.
-func (c *copying) message(m *regie.Message) regie.Message {
+// copyMessage is a copy. Its round and exchange stay those in which it was written: they are where
+// it comes from.
+func (c *copying) copyMessage(m *regie.Message) regie.Message {
 	out := *m
 	if out.Copied == nil {
 		out.Copied = &regie.Copied{MessageID: m.ID, At: m.Time}
@@ -200,8 +200,8 @@ func (c *copying) message(m *regie.Message) regie.Message {
 	return out
 }
 
-// call is a copy. It has no evidence: what could be undone is the source's.
-func (c *copying) call(call regie.Call) regie.Call {
+// copyCall is a copy. It has no evidence: what could be undone is the source's.
+func (c *copying) copyCall(call regie.Call) regie.Call {
 	if call.CopyOf.IsZero() {
 		call.CopyOf = call.ID
 	}
@@ -224,9 +224,9 @@ func copiedCall(c *regie.Call) callEvent {
 	return event
 }
 
-// insert writes the copies. The source must still be there: what was read of it is not to outlive
-// its removal.
-func (c *copying) insert(t *tx, from regie.ID) error {
+// insertCopies writes the copies. The source must still be there: what was read of it is not to
+// outlive its removal.
+func (c *copying) insertCopies(t *tx, from regie.ID) error {
 	source, err := t.holdSession(from)
 	if err != nil {
 		return err

@@ -37,15 +37,16 @@ func (f found) Scan(dest ...any) error {
 		return f.err
 	}
 	for i, value := range f.row {
-		if err := assign(dest[i], value); err != nil {
+		if err := assignValue(dest[i], value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// assign reads a value as the program has it: a time is microseconds, and NULL is the zero value.
-func assign(dest any, value driver.Value) error {
+// assignValue reads a value as the program has it: a time is microseconds, and NULL is the zero
+// value.
+func assignValue(dest any, value driver.Value) error {
 	if scans, ok := dest.(sql.Scanner); ok {
 		return scans.Scan(value)
 	}
@@ -91,7 +92,7 @@ type asJSON struct{ value any }
 // Scan implements sql.Scanner.
 func (j asJSON) Scan(value any) error {
 	var text []byte
-	if err := assign(&text, value); err != nil || value == nil {
+	if err := assignValue(&text, value); err != nil || value == nil {
 		return err
 	}
 	if err := json.Unmarshal(text, j.value); err != nil {
@@ -131,7 +132,7 @@ func queryAll[T any](ctx context.Context, q querier, scan func(scanner, *T) erro
 	out := make([]T, len(rows))
 	for i, row := range rows {
 		if err := scan(found{row: row}, &out[i]); err != nil {
-			return nil, q.explain(err)
+			return nil, q.explainError(err)
 		}
 	}
 	return out, nil

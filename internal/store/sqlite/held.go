@@ -20,7 +20,7 @@ type heldRound struct {
 
 // holdRound holds the log of a round's session, and reads how both stand.
 func (t *tx) holdRound(round regie.ID) (r heldRound, err error) {
-	t.hold(ByRound, round)
+	t.holdRow(ByRound, round)
 	var kind, origin string
 	r.fence.RoundID = round
 	err = t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type, s.origin
@@ -42,7 +42,7 @@ type heldSession struct {
 
 // holdSession holds the log of a session that was not removed, and reads how it stands.
 func (t *tx) holdSession(id regie.ID) (s heldSession, err error) {
-	t.hold(ByOwner, id)
+	t.holdRow(ByOwner, id)
 	err = t.row(`SELECT s.n, c.head, s.workspace_id, s.name, s.state, s.type FROM sessions s JOIN chains c ON c.n = s.n
 		WHERE s.id = ? AND s.deleted_at IS NULL`, id).Scan(&s.chain, &s.head, &s.workspace, &s.name, &s.state, &s.kind)
 	return s, unlessFound(err, notFound("session", id))

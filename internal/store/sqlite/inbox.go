@@ -18,7 +18,7 @@ func (s sessionStore) Inbox(ctx context.Context, filter store.InboxFilter) (inbo
 	if err := checkPart(filter.Short); err != nil {
 		return inbox, err
 	}
-	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+	err = s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		inbox, err = readInbox(ctx, q, filter)
 		return err
 	})
@@ -45,32 +45,33 @@ func readInbox(ctx context.Context, q querier, filter store.InboxFilter) (inbox 
 // filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all
 // that are open.
 func filterArgs(f store.InboxFilter) []any {
-	return []any{f.ID, f.SessionID, f.Root, f.Short, flag(f.Closed), f.After.Micros(), f.After.ID, limitOf(f.Limit)}
+	return []any{f.ID, f.SessionID, f.Root, f.Short, boolToInt(f.Closed), f.After.Micros(), f.After.ID, limitOf(f.Limit)}
 }
 
 // limitOf is how many a list may have; 0 is all.
 func limitOf(limit int) int { return cmp.Or(limit, math.MaxInt32) }
 
-// holds selects the rows that are neither revoked nor expired by a time, or all of them.
-func holds(row, all, now string) string {
+// inForce selects the rows that are neither revoked nor expired by a time, or all of them.
+func inForce(row, all, now string) string {
 	return " AND (CAST(" + all + " AS BIGINT) = 1 OR " + row + ".revoked_at IS NULL AND (" + row + ".expires_at IS NULL OR " +
 		row + ".expires_at > CAST(" + now + " AS BIGINT)))"
 }
 
-// page orders a list and cuts the filter's page off it.
-func page(created, id string) string {
-	return behind(created, id, "?6", "?7") + " LIMIT ?8"
+// pageClause orders a list and cuts the filter's page off it.
+func pageClause(created, id string) string {
+	return afterClause(created, id, "?6", "?7") + " LIMIT ?8"
 }
 
-// behind orders a list, the oldest first, and begins it behind the place that two parameters hold.
-func behind(created, id, at, last string) string {
+// afterClause orders a list, the oldest first, and begins it behind the place that two parameters
+// hold.
+func afterClause(created, id, at, last string) string {
 	return " AND (CAST(" + at + " AS BIGINT) = 0 OR " + created + " > " + at + " OR " + created + " = " + at + " AND " +
 		id + " > " + last + ") ORDER BY " + created + ", " + id
 }
 
-// named selects the rows whose id is the filter's or has its part, and otherwise those that are
-// open.
-func named(id, state string) string {
+// byIDClause selects the rows whose id is the filter's or has its part, and otherwise those that
+// are open.
+func byIDClause(id, state string) string {
 	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR " + hasPart(id, "?4") + ") AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
 }
 
@@ -80,7 +81,7 @@ func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]
 			&a.Workspace, &a.Agent, &a.SessionName)
 	}, `SELECT a.id, s.id, a.round_id, a.exchange, a.state, a.created_at, a.expires_at, a.closed_at, w.name, s.agent, s.name
 		FROM approvals a JOIN sessions s ON s.n = a.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL`+page("a.created_at", "a.id"), filterArgs(filter)...)
+		WHERE `+byIDClause("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL`+pageClause("a.created_at", "a.id"), filterArgs(filter)...)
 }
 
 func readReviews(ctx context.Context, q querier, where string, args ...any) ([]regie.Review, error) {
@@ -102,8 +103,8 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 			asJSON{&u.Module}, &u.CreatedAt, &u.ExpiresAt, asJSON{&u.Reply})
 	}, `SELECT t.id, s.id, t.round_id, u.call_id, w.name, s.name, t.state, u.module, t.created_at, t.deadline, t.resolution
 		FROM questions u JOIN waits t ON t.id = u.wait_id JOIN sessions s ON s.n = t.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL`+
-		page("t.created_at", "t.id"), filterArgs(filter)...)
+		WHERE `+byIDClause("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL`+
+		pageClause("t.created_at", "t.id"), filterArgs(filter)...)
 }
 
 // Batch returns an exchange's calls as they stand, with what people were asked about them: only
@@ -111,7 +112,7 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 func (s sessionStore) Batch(ctx context.Context, fence store.Fence, exchange int,
 	reply regie.ID,
 ) (c store.Claimed, err error) {
-	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+	err = s.readSnapshot(ctx, func(ctx context.Context, q querier) error {
 		return readBatch(ctx, q, &c, fence.RoundID, exchange, reply)
 	})
 	return c, err

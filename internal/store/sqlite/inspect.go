@@ -40,13 +40,13 @@ type Inspection struct {
 // with the context; all else is quick.
 func Inspect(ctx context.Context, dir string, live bool) Inspection {
 	in := Inspection{Path: filepath.Join(dir, FileName)}
-	in.Backups = backups(in.Path)
+	in.Backups = listBackups(in.Path)
 	info, err := os.Stat(in.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return in
 	case err != nil:
-		in.Exists, in.Err = true, explain(err, in.Path)
+		in.Exists, in.Err = true, explainError(err, in.Path)
 		return in
 	case !info.Mode().IsRegular():
 		in.Exists, in.Err = true, regie.Errorf(regie.CodeCorrupt, "%s is no regular file", in.Path)
@@ -56,19 +56,19 @@ func Inspect(ctx context.Context, dir string, live bool) Inspection {
 	if in.Size == 0 && in.WAL == 0 {
 		return in
 	}
-	db, err := sql.Open("sqlite", in.readable(live))
+	db, err := sql.Open("sqlite", in.readOnlyDSN(live))
 	if err != nil {
-		in.Err = explain(err, in.Path)
+		in.Err = explainError(err, in.Path)
 		return in
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	in.read(ctx, db, dir)
+	in.readDatabase(ctx, db, dir)
 	return in
 }
 
-// backups lists the copies that migrations made, newest first: their names end in their time.
-func backups(path string) (names []string) {
+// listBackups lists the copies that migrations made, newest first: their names end in their time.
+func listBackups(path string) (names []string) {
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, entry := range entries {
 		name := entry.Name()
@@ -88,24 +88,25 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// readable names the database to the driver so that looking changes nothing of it: a file without
-// a log of writes is read as it is, and one that an engine works on, or died on, as a reader.
-func (in *Inspection) readable(live bool) string {
+// readOnlyDSN names the database to the driver so that looking changes nothing of it: a file
+// without a log of writes is read as it is, and one that an engine works on, or died on, as a
+// reader.
+func (in *Inspection) readOnlyDSN(live bool) string {
 	if live && sizeOf(in.Path+"-shm") > 0 || in.WAL > 0 || sizeOf(in.Path+"-journal") > 0 {
-		return dsn(in.Path, "ro", 1000, "query_only(1)", "temp_store(MEMORY)")
+		return fileDSN(in.Path, "ro", 1000, "query_only(1)", "temp_store(MEMORY)")
 	}
 	query := url.Values{"mode": {"ro"}, "immutable": {"1"}, "_pragma": {"query_only(1)", "temp_store(MEMORY)"}}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: in.Path, RawQuery: query.Encode()}).String()
 }
 
-// read asks the database itself.
-func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
+// readDatabase asks the database itself.
+func (in *Inspection) readDatabase(ctx context.Context, db *sql.DB, dir string) {
 	m, err := NewMigrator(database.DialectSQLite3, db, migrations, nil)
 	if err == nil {
 		in.Newest = m.Newest
-		in.Schema, err = m.version(ctx, db, in.Path)
+		in.Schema, err = m.readVersion(ctx, db, in.Path)
 	}
-	in.Err = explain(err, in.Path)
+	in.Err = explainError(err, in.Path)
 	if err != nil && in.Schema == 0 {
 		return
 	}

@@ -18,9 +18,9 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 	}
 	path := filepath.Join(s.dir, FileName)
 	// A connection of its own has no page in its cache: it reads what is in the file.
-	db, err := sql.Open("sqlite", dsn(path, "ro", busyTimeout, "query_only(1)", "temp_store(MEMORY)"))
+	db, err := sql.Open("sqlite", fileDSN(path, "ro", busyTimeout, "query_only(1)", "temp_store(MEMORY)"))
 	if err != nil {
-		return explain(err, path)
+		return explainError(err, path)
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
@@ -32,7 +32,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 		damage, err = checkBlobs(ctx, db)
 	}
 	if err != nil {
-		if err = explain(err, path); regie.CodeOf(err) != regie.CodeCorrupt {
+		if err = explainError(err, path); regie.CodeOf(err) != regie.CodeCorrupt {
 			return err
 		}
 		damage = append(damage, err.Error())
@@ -41,7 +41,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 		return nil
 	}
 	found := strings.Join(damage, "; ")
-	if kept := backups(path); len(kept) > 0 {
+	if kept := listBackups(path); len(kept) > 0 {
 		return regie.Errorf(regie.CodeCorrupt,
 			"the database %s is damaged (%s): restore the backup %s, as regie doctor says", path, found,
 			filepath.Join(s.dir, kept[0]))

@@ -74,9 +74,9 @@ func (t slotTx) mayClaim(chain int64, holder string) error {
 	return nil
 }
 
-// unfenced is the fence of whoever holds the round now, where the seeded bug asks for it, and the
+// dropFence is the fence of whoever holds the round now, where the seeded bug asks for it, and the
 // fence as it is everywhere else.
-func (t slotTx) unfenced(fence store.Fence) store.Fence {
+func (t slotTx) dropFence(fence store.Fence) store.Fence {
 	if fault.Bug(fault.BugNoEpoch) {
 		_ = t.row("SELECT epoch FROM rounds WHERE id = ?", fence.RoundID).Scan(&fence.Epoch)
 	}

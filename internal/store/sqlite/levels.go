@@ -13,13 +13,13 @@ import (
 // stopping word came first.
 func (s roundStore) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
 	b := batch{fence: fence, now: time.Now().UTC()}
-	b.add(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})
+	b.addEvent(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})
 	return s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, true)
 		t.exec(`INSERT INTO former_levels (round_id, level2) SELECT id, level2 FROM rounds WHERE id = ? AND level2 IS NOT NULL
 			ON CONFLICT DO NOTHING`, fence.RoundID)
 		t.exec("UPDATE rounds SET level2 = ? WHERE id = ?", level2, fence.RoundID)
-		b.store(t)
+		b.writeBatch(t)
 		return nil
 	})
 }

@@ -41,7 +41,7 @@ func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) 
 		AND (s.type = ?9 OR ?9 = '')
 		AND (CAST(?6 AS BIGINT) = 0 OR c.head_at < ?6 OR c.head_at = ?6 AND s.id < ?7)
 		ORDER BY c.head_at DESC, s.id DESC LIMIT ?5`, filter.UserID, filter.Root, filter.ID, filter.Short, filter.Limit, filter.Before.Micros(), filter.Before.ID,
-		flag(filter.API || filter.Short != "" || !filter.ID.IsZero()), string(filter.Type))
+		boolToInt(filter.API || filter.Short != "" || !filter.ID.IsZero()), string(filter.Type))
 	if err == nil {
 		err = s.queuePositions(ctx, s.read, out)
 	}
@@ -79,7 +79,7 @@ func (s sessionStore) UserNamed(ctx context.Context, name string) (id regie.ID, 
 // whose read mark counts.
 func (s sessionStore) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if view, err = readView(ctx, q, id, user); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) erro
 			return err
 		}
 		t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, held.chain)
-		t.tell(id, held.chain, now, regie.EventSession, session)
+		t.appendEvent(id, held.chain, now, regie.EventSession, session)
 		return nil
 	})
 }
@@ -180,7 +180,7 @@ func (s sessionStore) Export(ctx context.Context, id regie.ID) (store.SessionExp
 		Format: store.ExportFormat, ExportedAt: time.Now().UTC(),
 		Rounds: []store.ExportedRound{}, Blobs: []store.ExportedBlob{},
 	}
-	err := s.once(ctx, func(ctx context.Context, q querier) (err error) {
+	err := s.readOnce(ctx, func(ctx context.Context, q querier) (err error) {
 		if out.Session, out.Workspace, err = readSession(ctx, q, id); err != nil {
 			return err
 		}

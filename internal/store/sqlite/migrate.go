@@ -21,14 +21,14 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema forward (spec 11.1): never back, never onto a newer one, and with a
-// backup of what was there. files replaces the migrations of this program; nil leaves them.
-func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
+// migrateSchema brings the schema forward (spec 11.1): never back, never onto a newer one, and with
+// a backup of what was there. files replaces the migrations of this program; nil leaves them.
+func migrateSchema(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
 	m, err := NewMigrator(database.DialectSQLite3, db, migrations, files)
 	if err != nil {
 		return err
 	}
-	current, err := m.version(ctx, db, path)
+	current, err := m.readVersion(ctx, db, path)
 	if err != nil || current == m.Newest {
 		return err
 	}
@@ -51,7 +51,7 @@ func checkSchema(ctx context.Context, db *sql.DB, path string) error {
 	if err != nil {
 		return err
 	}
-	current, err := m.version(ctx, db, path)
+	current, err := m.readVersion(ctx, db, path)
 	if err == nil && current < m.Newest {
 		err = regie.Errorf(regie.CodeConflict,
 			"the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, m.Newest)
@@ -80,9 +80,9 @@ func NewMigrator(dialect database.Dialect, db *sql.DB, own embed.FS, files fs.FS
 	return m, nil
 }
 
-// version returns the schema of a database, 0 for a new one. It returns CodeNewerSchema or
+// readVersion returns the schema of a database, 0 for a new one. It returns CodeNewerSchema or
 // CodeSchemaTooOld for one that cannot be migrated.
-func (m Migrator) version(ctx context.Context, db *sql.DB, path string) (current int64, err error) {
+func (m Migrator) readVersion(ctx context.Context, db *sql.DB, path string) (current int64, err error) {
 	current, err = schemaVersion(ctx, db)
 	switch {
 	case err != nil:

@@ -64,7 +64,7 @@ func old(t *testing.T) (dir string, before store.VerifyReport, view store.RoundV
 	return dir, before, view
 }
 
-func backups(t *testing.T, dir string) []string {
+func listBackups(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, sqlite.FileName+".before-*"))
 	if err != nil {
@@ -99,7 +99,7 @@ func TestMigration(t *testing.T) {
 	if err != nil || len(claimed.Calls) != 2 || claimed.Calls[1].State != regie.CallStarted {
 		t.Errorf("the round cannot go on: %+v, %v", claimed.Calls, err)
 	}
-	kept := backups(t, dir)
+	kept := listBackups(t, dir)
 	if len(kept) != 1 || strings.HasSuffix(kept[0], ".unfinished") {
 		t.Fatalf("backups: %v", kept)
 	}
@@ -124,7 +124,7 @@ func TestMigration(t *testing.T) {
 	if err := restored.QuickCheck(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if again := backups(t, other); len(again) != 1 {
+	if again := listBackups(t, other); len(again) != 1 {
 		t.Errorf("the backup was not of the old schema: %v", again)
 	}
 }
@@ -137,7 +137,7 @@ func TestMigratesOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kept := backups(t, dir); len(kept) != 1 {
+	if kept := listBackups(t, dir); len(kept) != 1 {
 		t.Errorf("backups: %v", kept)
 	}
 }
@@ -162,7 +162,7 @@ func TestNewerSchema(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 	after, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(before, after) || len(backups(t, dir)) != 0 {
-		t.Errorf("the newer database was touched: %v, backups %v", err, backups(t, dir))
+	if err != nil || !bytes.Equal(before, after) || len(listBackups(t, dir)) != 0 {
+		t.Errorf("the newer database was touched: %v, backups %v", err, listBackups(t, dir))
 	}
 }

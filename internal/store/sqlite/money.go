@@ -34,9 +34,9 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, true)
-		t.money.unreserve(fence.RoundID)
+		t.money.releaseReservation(fence.RoundID)
 		var err error
-		if out, err = t.money.reserve(fence, wants, time.Now()); err != nil {
+		if out, err = t.money.reserveMoney(fence, wants, time.Now()); err != nil {
 			return err
 		}
 		t.one(errNotOpen,
@@ -47,15 +47,15 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 	return out, err
 }
 
-// reserve adds what the caps leave of a reservation to its round's sum. What is reserved by several
-// at once is looked at by one after the other: whoever reserves under a cap that others share holds
-// a row of it until the commit.
-func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
+// reserveMoney adds what the caps leave of a reservation to its round's sum. What is reserved by
+// several at once is looked at by one after the other: whoever reserves under a cap that others
+// share holds a row of it until the commit.
+func (t moneyTx) reserveMoney(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
 	var workspace regie.ID
 	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", fence.Chain).Scan(&workspace); err != nil {
 		return store.Granted{}, err
 	}
-	out, err := t.grant(wants, fence, workspace, now)
+	out, err := t.grantMoney(wants, fence, workspace, now)
 	if err != nil || out.Refused != nil {
 		return out, err
 	}
@@ -64,9 +64,9 @@ func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Ti
 	return out, nil
 }
 
-// grant is as much of what is wanted as every cap leaves. A call of no session, whose fence is
+// grantMoney is as much of what is wanted as every cap leaves. A call of no session, whose fence is
 // zero, is by itself a run, and a session.
-func (t moneyTx) grant(wants store.Reservation, fence store.Fence, workspace regie.ID,
+func (t moneyTx) grantMoney(wants store.Reservation, fence store.Fence, workspace regie.ID,
 	now time.Time,
 ) (store.Granted, error) {
 	out := store.Granted{Reserved: wants.Prompt + wants.Reply}
@@ -82,7 +82,7 @@ func (t moneyTx) grant(wants store.Reservation, fence store.Fence, workspace reg
 		if limit.cap <= 0 {
 			continue
 		}
-		used, err := t.used(limit.scope, fence, workspace, now)
+		used, err := t.usedOfCap(limit.scope, fence, workspace, now)
 		if err != nil {
 			return out, err
 		}
@@ -98,9 +98,9 @@ func (t moneyTx) grant(wants store.Reservation, fence store.Fence, workspace reg
 	return out, nil
 }
 
-// used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way
-// from the one to the other meanwhile.
-func (t moneyTx) used(scope regie.CapScope, fence store.Fence, workspace regie.ID,
+// usedOfCap is what is spent and reserved of a cap. Each is one statement, so that nothing is on
+// its way from the one to the other meanwhile.
+func (t moneyTx) usedOfCap(scope regie.CapScope, fence store.Fence, workspace regie.ID,
 	now time.Time,
 ) (used int64, err error) {
 	switch scope {
@@ -133,8 +133,8 @@ func (t moneyTx) holdBudget(query string, key any) {
 	}
 }
 
-// unreserve gives back what is reserved for a round's open model call.
-func (t moneyTx) unreserve(round regie.ID) {
+// releaseReservation gives back what is reserved for a round's open model call.
+func (t moneyTx) releaseReservation(round regie.ID) {
 	t.exec(
 		"UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0",
 		round)
@@ -148,9 +148,9 @@ func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) {
 		add.tokens, add.cost, add.released, reserved, fence.RoundID)
 }
 
-// book adds what a call cost to what its session and its workspace have spent. A call that cost
+// bookCost adds what a call cost to what its session and its workspace have spent. A call that cost
 // nothing leaves no trace.
-func (t moneyTx) book(fence store.Fence, add totals, now time.Time) {
+func (t moneyTx) bookCost(fence store.Fence, add totals, now time.Time) {
 	if add.cost == 0 && !add.unknown {
 		return
 	}
@@ -169,7 +169,7 @@ func (t moneyTx) bookFor(day int64, owner string, of any, add totals) {
 	t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, `+owner+`, ?, ?, ?)
 		ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
 		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`,
-		day, of, add.cost, due, flag(add.unknown))
+		day, of, add.cost, due, boolToInt(add.unknown))
 }
 
 // Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder
@@ -178,15 +178,15 @@ func (t moneyTx) bookFor(day int64, owner string, of any, add totals) {
 func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) error {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
-	b.add(regie.EventNotice, in.Notice)
-	b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
+	b.addEvent(regie.EventNotice, in.Notice)
+	b.addEvent(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
 	return s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, true)
-		t.waits.pause(fence.RoundID, fence.Chain, now)
+		t.waits.pauseRound(fence.RoundID, fence.Chain, now)
 		t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
-		b.store(t)
+		b.writeBatch(t)
 		t.slots.giveSlot(fence.Chain)
-		t.waits.derive(fence.SessionID, fence.Chain, now)
+		t.waits.deriveState(fence.SessionID, fence.Chain, now)
 		return nil
 	})
 }

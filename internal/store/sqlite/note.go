@@ -15,7 +15,7 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	if in.Message != nil {
-		b.message(in.Message)
+		b.addMessage(in.Message)
 	}
 	waits := !in.Waits.IsZero()
 	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
@@ -25,11 +25,11 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 				"UPDATE calls SET recovered = 1, attempts = attempts + 1 WHERE id = ? AND round_id = ? AND state = 'STARTED'",
 				in.Waits, fence.RoundID)
 		}
-		if b.store(t); !waits {
+		if b.writeBatch(t); !waits {
 			return nil
 		}
-		t.waits.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now)
-		t.rounds.follow(fence, follows{park: true}, out, now)
+		t.waits.storeWait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now)
+		t.rounds.applyFollows(fence, follows{park: true}, out, now)
 		return nil
 	})
 }

@@ -44,12 +44,12 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	if mode == store.Reject {
 		return errRoundOpen
 	}
-	if mode == store.Steer && t.asked(open).kept(in.LeavesWaits, in.LeavesApprovals) {
+	if mode == store.Steer && t.countAsked(open).mustStay(in.LeavesWaits, in.LeavesApprovals) {
 		return store.ErrLeavesWaits
 	}
 	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
 	out.Message.Opening = out.Message.Opening.Waiting()
-	out.Message.Seq = t.tell(in.SessionID, chain, now, regie.EventMessagePending, pendingEvent{&out.Message, mode})
+	out.Message.Seq = t.appendEvent(in.SessionID, chain, now, regie.EventMessagePending, pendingEvent{&out.Message, mode})
 	t.rounds.insertMessage(chain, &out.Message, true)
 	t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID,
 		chain, string(mode), asJSON{pendingRound{in.Round, in.LeavesWaits, in.LeavesApprovals}})
@@ -57,22 +57,22 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	if mode != store.Steer || state != "WAITING" {
 		return nil
 	}
-	t.waits.withdraw(open, regie.NotRunSuperseded, superseded, now)
-	out.Ready = t.waits.wake(in.SessionID, chain, open, now)
+	t.waits.withdrawWaits(open, regie.NotRunSuperseded, superseded, now)
+	out.Ready = t.waits.wakeRound(in.SessionID, chain, open, now)
 	return nil
 }
 
 // waiting counts what a round has asked people and nobody has answered.
 type waiting struct{ approvals, questions int }
 
-func (t pendingTx) asked(round regie.ID) (a waiting) {
+func (t pendingTx) countAsked(round regie.ID) (a waiting) {
 	t.fail(t.row(`SELECT count(CASE WHEN kind = 'APPROVAL' THEN 1 END), count(CASE WHEN kind = 'QUESTION' THEN 1 END)
 		FROM waits WHERE round_id = ? AND state = 'OPEN'`, round).Scan(&a.approvals, &a.questions))
 	return a
 }
 
-// kept reports whether something of it is what a message must not withdraw.
-func (a waiting) kept(leavesWaits, leavesApprovals bool) bool {
+// mustStay reports whether something of it is what a message must not withdraw.
+func (a waiting) mustStay(leavesWaits, leavesApprovals bool) bool {
 	return a.approvals > 0 && (leavesWaits || leavesApprovals) || a.questions > 0 && leavesWaits
 }
 
@@ -83,13 +83,13 @@ const superseded = "the person wrote something else instead of answering"
 // answer: then what it would wait for is withdrawn at once.
 func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) bool {
 	steering := t.pendingOf(fence.Chain, true)
-	asked := t.asked(fence.RoundID)
+	asked := t.countAsked(fence.RoundID)
 	if asked != (waiting{}) && slices.ContainsFunc(steering, func(w waitingMessage) bool {
-		return !asked.kept(w.LeavesWaits, w.LeavesApprovals)
+		return !asked.mustStay(w.LeavesWaits, w.LeavesApprovals)
 	}) {
-		t.waits.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now)
+		t.waits.withdrawWaits(fence.RoundID, regie.NotRunSuperseded, superseded, now)
 	}
-	return t.waits.park(fence, now)
+	return t.waits.parkRound(fence, now)
 }
 
 // waitingMessage is a pending message on its way into the thread.
@@ -108,9 +108,9 @@ func (t pendingTx) pendingOf(chain int64, steerOnly bool) []waitingMessage {
 	return slices.DeleteFunc(all, func(w waitingMessage) bool { return steerOnly && w.mode != store.Steer })
 }
 
-// admit gives pending messages their places in the thread, as part of a round; where they begin it,
-// the first one says so.
-func (t pendingTx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage,
+// admitMessages gives pending messages their places in the thread, as part of a round; where they
+// begin it, the first one says so.
+func (t pendingTx) admitMessages(fence store.Fence, round regie.ID, waiting []waitingMessage,
 	now time.Time,
 ) []regie.Message {
 	admitted := make([]regie.Message, 0, len(waiting))
@@ -144,7 +144,7 @@ var errAdmitted = regie.Errorf(regie.CodeConflict,
 // that were just stored.
 func (t pendingTx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) {
 	if waiting := t.pendingOf(fence.Chain, true); len(waiting) > 0 {
-		out.Admitted = t.admit(fence, fence.RoundID, waiting, now)
+		out.Admitted = t.admitMessages(fence, fence.RoundID, waiting, now)
 	}
 }
 
@@ -195,8 +195,8 @@ func (t pendingTx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []
 	if ended == regie.EndClientTools {
 		t.rounds.leaveClients(next, round.TraceID, now)
 	}
-	t.admit(fence, round.ID, waiting, now)
-	t.tell(fence.SessionID, fence.Chain, now, regie.EventRound, roundEvent{
+	t.admitMessages(fence, round.ID, waiting, now)
+	t.appendEvent(fence.SessionID, fence.Chain, now, regie.EventRound, roundEvent{
 		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: state,
 	})
 	switch state {
@@ -228,9 +228,9 @@ func (t pendingTx) giveBack(fence store.Fence, waiting []waitingMessage, now tim
 // withdrawMessage marks a pending message as withdrawn, and tells it.
 func (t pendingTx) withdrawMessage(session regie.ID, chain int64, event withdrawnEvent, now time.Time) {
 	t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ?, taken_back = ? WHERE id = ? AND seq IS NULL",
-		now.UnixMicro(), flag(event.TakenBack), event.MessageID)
+		now.UnixMicro(), boolToInt(event.TakenBack), event.MessageID)
 	t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", event.MessageID)
-	t.tell(session, chain, now, regie.EventMessageWithdrawn, event)
+	t.appendEvent(session, chain, now, regie.EventMessageWithdrawn, event)
 }
 
 // TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in
@@ -240,7 +240,7 @@ func (t pendingTx) withdrawMessage(session regie.ID, chain int64, event withdraw
 func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.ID) (out regie.Message, err error) {
 	now := time.Now().UTC()
 	err = s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, session)
+		t.holdRow(ByOwner, session)
 		var chain, seq, pending int64
 		var withdrawn time.Time
 		var was regie.Message
@@ -275,6 +275,6 @@ func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Me
 
 func (t pendingTx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) {
 	t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
-		WHERE n = ?`, null(reason), now.UnixMicro(), chain)
-	t.tell(session, chain, now, regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})
+		WHERE n = ?`, nullIfEmpty(reason), now.UnixMicro(), chain)
+	t.appendEvent(session, chain, now, regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})
 }

@@ -23,7 +23,7 @@ const maxPlaces = 20
 
 // tellPlace tells one session its place.
 func (t slotTx) tellPlace(session regie.ID, chain, place int64, now time.Time) {
-	t.tell(session, chain, now, regie.EventSessionState,
+	t.appendEvent(session, chain, now, regie.EventSessionState,
 		stateEvent{State: regie.SessionQueued, Position: int(place)})
 	t.exec("UPDATE slots SET told = ? WHERE session = ?", place, chain)
 }
@@ -39,7 +39,7 @@ func (s slotStore) TellPlaces(ctx context.Context, sessions []regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, session := range slices.SortedFunc(slices.Values(sessions), compareIDs) { // as every transition holds logs
-			t.hold(ByOwner, session)
+			t.holdRow(ByOwner, session)
 			var chain, told int64
 			err := t.row(
 				"SELECT q.session, q.told FROM slots q JOIN sessions s ON s.n = q.session WHERE s.id = ? AND q.state = 'QUEUED'", session).Scan(&chain, &told)

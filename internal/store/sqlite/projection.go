@@ -47,8 +47,8 @@ func (p *projection) tellsErased(seq int64) bool {
 	})
 }
 
-// tell notes columns of a row.
-func (p *projection) tell(what string, id regie.ID, values columns) {
+// setColumns notes columns of a row.
+func (p *projection) setColumns(what string, id regie.ID, values columns) {
 	key := what + " " + id.String()
 	if p.rows[key] == nil {
 		p.rows[key] = columns{}
@@ -56,12 +56,12 @@ func (p *projection) tell(what string, id regie.ID, values columns) {
 	maps.Copy(p.rows[key], values)
 }
 
-// compare compares a row with what the log tells of it, once.
-func (p *projection) compare(what string, id regie.ID, row columns) error {
+// compareRow compares a row with what the log tells of it, once.
+func (p *projection) compareRow(what string, id regie.ID, row columns) error {
 	key := what + " " + id.String()
 	told, ok := p.rows[key]
 	if !ok {
-		return broken("the log knows no %s", key)
+		return chainBroken("the log knows no %s", key)
 	}
 	delete(p.rows, key)
 	var differ []string
@@ -71,7 +71,7 @@ func (p *projection) compare(what string, id regie.ID, row columns) error {
 		}
 	}
 	if len(differ) > 0 {
-		return broken("the log does not say the same of %s: %s", key, strings.Join(differ, ", "))
+		return chainBroken("the log does not say the same of %s: %s", key, strings.Join(differ, ", "))
 	}
 	return nil
 }
@@ -105,33 +105,33 @@ func textOf(value any) string {
 	return string(data)
 }
 
-// apply projects one event.
-func (p *projection) apply(row logRow) error {
+// applyEvent projects one event.
+func (p *projection) applyEvent(row logRow) error {
 	switch row.kind {
 	case regie.EventSession:
-		return applyBody(row, p.session)
+		return applyBody(row, p.applySession)
 	case regie.EventMessage, regie.EventMessagePending:
-		return applyBody(row, p.message)
+		return applyBody(row, p.applyMessage)
 	case regie.EventMessageWithdrawn:
 		return applyBody(row, func(row logRow, e *withdrawnEvent) {
-			p.tell("message", e.MessageID, columns{"withdrawn_at": row.at, "taken_back": e.TakenBack})
+			p.setColumns("message", e.MessageID, columns{"withdrawn_at": row.at, "taken_back": e.TakenBack})
 		})
 	case regie.EventErased:
 		return applyBody(row, func(row logRow, e *erasedEvent) {
 			p.erasures = append(p.erasures, erasure{row.seq, e.Rows})
 		})
 	case regie.EventToolCall, regie.EventToolResult:
-		return applyBody(row, p.call)
+		return applyBody(row, p.applyCall)
 	case regie.EventUndo:
-		return applyBody(row, p.undo)
+		return applyBody(row, p.applyUndo)
 	case regie.EventApproval:
-		return applyBody(row, p.approval)
+		return applyBody(row, p.applyApproval)
 	case regie.EventQuestion:
-		return applyBody(row, p.question)
+		return applyBody(row, p.applyQuestion)
 	case regie.EventRule:
-		return applyBody(row, p.rule)
+		return applyBody(row, p.applyRule)
 	case regie.EventToken:
-		return applyBody(row, p.token)
+		return applyBody(row, p.applyToken)
 	}
 	return nil
 }
@@ -145,19 +145,19 @@ func applyBody[T any](row logRow, fn func(logRow, *T)) error {
 	return nil
 }
 
-func (p *projection) session(_ logRow, e *regie.Session) {
+func (p *projection) applySession(_ logRow, e *regie.Session) {
 	p.owner = e.UserID
 	if e.ForkedFrom == nil {
 		e.ForkedFrom = new(regie.ForkPoint)
 	}
-	p.tell("session", e.ID, columns{"forked_from": e.ForkedFrom.SessionID, "forked_at_seq": e.ForkedFrom.Seq})
+	p.setColumns("session", e.ID, columns{"forked_from": e.ForkedFrom.SessionID, "forked_at_seq": e.ForkedFrom.Seq})
 }
 
-func (p *projection) message(row logRow, m *regie.Message) {
+func (p *projection) applyMessage(row logRow, m *regie.Message) {
 	if row.kind == regie.EventMessagePending {
-		p.tell("message", m.ID, columns{"pending_seq": row.seq})
+		p.setColumns("message", m.ID, columns{"pending_seq": row.seq})
 	} else {
-		p.tell("message", m.ID, columns{"seq": row.seq})
+		p.setColumns("message", m.ID, columns{"seq": row.seq})
 		place := regie.Message{ID: m.ID}
 		if m.System != nil && (m.System.Compaction != nil || m.System.Undone != nil) {
 			place.System = m.System
@@ -166,25 +166,25 @@ func (p *projection) message(row logRow, m *regie.Message) {
 	}
 	for _, part := range m.CallParts() {
 		if part.Type == regie.PartCall {
-			p.tell("call", part.CallID, columns{"tool": part.Tool, "arguments": part.Arguments, "state": regie.CallProposed})
+			p.setColumns("call", part.CallID, columns{"tool": part.Tool, "arguments": part.Arguments, "state": regie.CallProposed})
 		}
 	}
 }
 
-// supersede notes the messages of the thread that an undo took back.
-func (p *projection) supersede() {
+// applySuperseded notes the messages of the thread that an undo took back.
+func (p *projection) applySuperseded() {
 	var gone regie.Supersede
 	for i := range p.thread {
 		gone.See(&p.thread[i])
 	}
 	for i := range p.thread {
 		if m := &p.thread[i]; gone.Hides(i+1, m) {
-			p.tell("message", m.ID, columns{"superseded": true})
+			p.setColumns("message", m.ID, columns{"superseded": true})
 		}
 	}
 }
 
-func (p *projection) call(row logRow, e *callEvent) {
+func (p *projection) applyCall(row logRow, e *callEvent) {
 	told := columns{"state": e.State, "code": e.Code}
 	if e.ResolvedAs != "" {
 		told["resolved_as"], told["resolved_by"], told["resolve_note"] = e.ResolvedAs, e.ResolvedBy, e.Note
@@ -205,18 +205,18 @@ func (p *projection) call(row logRow, e *callEvent) {
 	if !e.CopyOf.IsZero() {
 		told["copy_of"] = e.CopyOf
 	}
-	p.tell("call", e.CallID, told)
+	p.setColumns("call", e.CallID, told)
 }
 
-func (p *projection) undo(row logRow, u *regie.Undo) {
+func (p *projection) applyUndo(row logRow, u *regie.Undo) {
 	told := undoColumnsOf(u)
 	if delete(told, "seq"); u.State == regie.UndoIntended {
 		told["seq"] = row.seq
 	}
-	p.tell("undo", u.ID, told)
+	p.setColumns("undo", u.ID, told)
 }
 
-func (p *projection) approval(row logRow, e *approvalEvent) {
+func (p *projection) applyApproval(row logRow, e *approvalEvent) {
 	wait := columns{"state": map[regie.ApprovalState]regie.WaitState{
 		regie.ApprovalOpen: regie.WaitOpen, regie.ApprovalDecided: regie.WaitResolved,
 		regie.ApprovalExpired: regie.WaitExpired, regie.ApprovalWithdrawn: regie.WaitWithdrawn,
@@ -237,7 +237,7 @@ func (p *projection) approval(row logRow, e *approvalEvent) {
 	for i, call := range e.Calls {
 		review := "what approval " + e.ApprovalID.String() + " asks about call"
 		if e.ExpiresAt != nil {
-			p.tell(review, call.CallID, columns{"ordinal": i, "what was shown": call.Review})
+			p.setColumns(review, call.CallID, columns{"ordinal": i, "what was shown": call.Review})
 		}
 		if call.Answer == "" {
 			continue
@@ -245,19 +245,19 @@ func (p *projection) approval(row logRow, e *approvalEvent) {
 		if e.State == regie.ApprovalDecided {
 			wait["resolved_by"] = call.By
 		}
-		p.tell(review, call.CallID, columns{
+		p.setColumns(review, call.CallID, columns{
 			"answer": call.Answer, "edited": call.Edited, "edited_preview": call.EditedPreview, "reason": call.Reason,
 			"scope": call.Scope, "request": call.Request, "decided_by": call.By, "decided_at": row.at,
 			"expires_at": call.RuleExpires,
 		})
 	}
-	p.tell("approval", e.ApprovalID, told)
-	p.tell("wait for", e.ApprovalID, wait)
+	p.setColumns("approval", e.ApprovalID, told)
+	p.setColumns("wait for", e.ApprovalID, wait)
 }
 
-func (p *projection) question(row logRow, e *questionEvent) {
+func (p *projection) applyQuestion(row logRow, e *questionEvent) {
 	if e.State == regie.WaitOpen {
-		p.tell("wait for", e.QuestionID, columns{
+		p.setColumns("wait for", e.QuestionID, columns{
 			"state": e.State, "round_id": e.RoundID, "object_id": e.CallID, "call_id": e.CallID, "module": e.Module,
 			"created_at": row.at, "deadline": e.ExpiresAt, "owner_id": p.owner,
 		})
@@ -267,22 +267,22 @@ func (p *projection) question(row logRow, e *questionEvent) {
 	if e.Reply != nil {
 		told["resolved_by"] = e.Reply.By
 	}
-	p.tell("wait for", e.QuestionID, told)
+	p.setColumns("wait for", e.QuestionID, told)
 }
 
-func (p *projection) rule(row logRow, e *ruleEvent) {
+func (p *projection) applyRule(row logRow, e *ruleEvent) {
 	if e.State == regie.RuleRevoked {
-		p.tell("rule", e.RuleID, columns{"revoked_at": row.at, "revoked_by": e.By})
+		p.setColumns("rule", e.RuleID, columns{"revoked_at": row.at, "revoked_by": e.By})
 	} else if e.Rule != nil {
-		p.tell("rule", e.RuleID, ruleColumnsOf(e.Rule, e.Rule.Scope.Tool))
+		p.setColumns("rule", e.RuleID, ruleColumnsOf(e.Rule, e.Rule.Scope.Tool))
 	}
 }
 
-func (p *projection) token(row logRow, e *tokenEvent) {
+func (p *projection) applyToken(row logRow, e *tokenEvent) {
 	if e.State == regie.TokenRevoked {
-		p.tell("token", e.TokenID, columns{"revoked_at": row.at, "revoked_by": e.By})
+		p.setColumns("token", e.TokenID, columns{"revoked_at": row.at, "revoked_by": e.By})
 	} else if e.Token != nil {
-		p.tell("token", e.TokenID, tokenColumnsOf(e.Token, e.Hash))
+		p.setColumns("token", e.TokenID, tokenColumnsOf(e.Token, e.Hash))
 	}
 }
 

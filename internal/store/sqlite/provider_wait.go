@@ -26,7 +26,7 @@ func (s roundStore) SetAside(ctx context.Context, in store.SetAside) error {
 		}
 		if in.Notice == nil {
 			t.slots.giveSlot(fence.Chain)
-			t.waits.derive(fence.SessionID, fence.Chain, now)
+			t.waits.deriveState(fence.SessionID, fence.Chain, now)
 			return nil
 		}
 		if r.state != regie.RoundRunning || !r.paused.IsZero() || r.stop != "" {
@@ -35,10 +35,10 @@ func (s roundStore) SetAside(ctx context.Context, in store.SetAside) error {
 		fence.Epoch++ // a former holder can no longer write
 		t.exec("UPDATE sessions SET epoch = ? WHERE n = ?", fence.Epoch, fence.Chain)
 		t.exec("UPDATE rounds SET epoch = ? WHERE id = ?", fence.Epoch, in.RoundID)
-		t.money.unreserve(in.RoundID)
-		t.tell(fence.SessionID, fence.Chain, now, regie.EventNotice, in.Notice)
-		t.waits.wait(fence, regie.NewID(), regie.WaitProvider, in.RoundID, in.Until, now)
-		t.waits.park(fence, now)
+		t.money.releaseReservation(in.RoundID)
+		t.appendEvent(fence.SessionID, fence.Chain, now, regie.EventNotice, in.Notice)
+		t.waits.storeWait(fence, regie.NewID(), regie.WaitProvider, in.RoundID, in.Until, now)
+		t.waits.parkRound(fence, now)
 		return nil
 	})
 }
@@ -65,7 +65,7 @@ func (s roundStore) Repin(ctx context.Context, round regie.ID, pin regie.Hash, t
 			told.Provider, told.Model, pin, round)
 		t.exec("UPDATE exchanges SET provider = ?, model = ? WHERE round_id = ? AND state = 'OPEN'",
 			told.Provider, told.Model, round)
-		t.tell(r.fence.SessionID, r.fence.Chain, now, regie.EventFallback, told)
+		t.appendEvent(r.fence.SessionID, r.fence.Chain, now, regie.EventFallback, told)
 		return nil
 	})
 }

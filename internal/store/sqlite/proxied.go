@@ -17,7 +17,7 @@ func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 	wants store.Reservation,
 ) (out store.Granted, err error) {
 	err = s.writer.do(ctx, func(t *tx) (err error) {
-		out, err = t.money.grant(wants, store.Fence{}, in.WorkspaceID, time.Now())
+		out, err = t.money.grantMoney(wants, store.Fence{}, in.WorkspaceID, time.Now())
 		if err != nil || out.Refused != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (t moneyTx) logProxied(c *store.Proxied) bool {
 		ON CONFLICT (id) DO UPDATE SET state = 'DONE', code = excluded.code, cached = excluded.cached, input_tokens = excluded.input_tokens,
 			output_tokens = excluded.output_tokens, cache_read_tokens = excluded.cache_read_tokens, cost_microusd = excluded.cost_microusd,
 			duration_us = excluded.duration_us WHERE proxied.state = 'OPEN'`,
-		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input,
+		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, nullIfEmpty(c.Code), boolToInt(c.Cached), c.Usage.Input,
 		c.Usage.Output, c.Usage.CacheRead, cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds()) == 1
 }
 

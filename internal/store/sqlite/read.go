@@ -8,10 +8,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// load reads a claimed round in one snapshot.
-func (s roundStore) load(ctx context.Context, fence store.Fence) (store.Claimed, error) {
+// loadClaimed reads a claimed round in one snapshot.
+func (s roundStore) loadClaimed(ctx context.Context, fence store.Fence) (store.Claimed, error) {
 	c := store.Claimed{Fence: fence}
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if c.Session, c.Workspace, err = readSession(ctx, q, fence.SessionID); err != nil {
 			return err
@@ -165,7 +165,7 @@ func scanCall(row scanner, c *regie.Call) error {
 // own (spec 2.3).
 func (s roundStore) Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error) {
 	var thread store.Thread
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		thread, err = readThread(ctx, q, session, after)
 		return err
 	})

@@ -13,7 +13,7 @@ type querier interface {
 	fetchRows(ctx context.Context, query string, args []any) ([][]driver.Value, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) found
 	// explain gives an error its code, except within a snapshot, which may have to run again.
-	explain(err error) error
+	explainError(err error) error
 }
 
 // reader reads through a pool, or within a transaction where it has one.
@@ -38,9 +38,9 @@ func (r reader) fetchRows(ctx context.Context, query string, args []any) (out []
 		return err
 	}
 	if r.again == nil || r.tx != nil {
-		return out, r.explain(read(ctx))
+		return out, r.explainError(read(ctx))
 	}
-	return out, r.explain(r.again(ctx, read))
+	return out, r.explainError(r.again(ctx, read))
 }
 
 func (r reader) fetchOnce(ctx context.Context, query string, args []any) (out [][]driver.Value, err error) {
@@ -86,12 +86,12 @@ func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) 
 	return firstRow(r.fetchRows(ctx, query, args))
 }
 
-// explain implements querier.
-func (r reader) explain(err error) error {
+// explainError implements querier.
+func (r reader) explainError(err error) error {
 	if r.tx != nil {
 		return err
 	}
-	return explain(err, FileName)
+	return explainError(err, FileName)
 }
 
 // readRows reads rows to their end.
@@ -114,18 +114,18 @@ func readRows(rows *sql.Rows) (out [][]driver.Value, err error) {
 	return out, rows.Err()
 }
 
-// snapshot runs reads that must agree with each other, again where the connection broke: fn keeps
-// nothing of a time before.
-func (s *core) snapshot(ctx context.Context, fn func(context.Context, querier) error) error {
+// readSnapshot runs reads that must agree with each other, again where the connection broke: fn
+// keeps nothing of a time before.
+func (s *core) readSnapshot(ctx context.Context, fn func(context.Context, querier) error) error {
 	if s.read.again == nil {
-		return s.once(ctx, fn)
+		return s.readOnce(ctx, fn)
 	}
-	return s.read.explain(s.read.again(ctx, func(ctx context.Context) error { return s.readWithin(ctx, fn) }))
+	return s.read.explainError(s.read.again(ctx, func(ctx context.Context) error { return s.readWithin(ctx, fn) }))
 }
 
-// once is a snapshot that takes as long as it takes, and is not run again.
-func (s *core) once(ctx context.Context, fn func(context.Context, querier) error) error {
-	return s.read.explain(s.readWithin(ctx, fn))
+// readOnce is a snapshot that takes as long as it takes, and is not run again.
+func (s *core) readOnce(ctx context.Context, fn func(context.Context, querier) error) error {
+	return s.read.explainError(s.readWithin(ctx, fn))
 }
 
 func (s *core) readWithin(ctx context.Context, fn func(context.Context, querier) error) error {

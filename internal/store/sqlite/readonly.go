@@ -35,14 +35,14 @@ func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 		err = f.Close()
 	}
 	if err != nil {
-		return nil, explain(err, path)
+		return nil, explainError(err, path)
 	}
 	read, err := newReader(path, "ro", busyTimeout)
 	if err != nil {
-		return nil, explain(err, path)
+		return nil, explainError(err, path)
 	}
 	if err := checkSchema(ctx, read.db, path); err != nil {
-		return nil, errors.Join(explain(err, path), read.db.Close())
+		return nil, errors.Join(explainError(err, path), read.db.Close())
 	}
 	return newStore(&core{dir: dir, read: read}), nil
 }

@@ -15,33 +15,33 @@ import (
 func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
-	b.message(&in.Message)
+	b.addMessage(&in.Message)
 	for i := range in.Calls {
 		if in.Calls[i].State == regie.CallStarted {
-			b.started(&in.Calls[i])
+			b.addStarted(&in.Calls[i])
 		}
 	}
 	for i := range in.Calls {
 		if in.Calls[i].State.Settled() {
-			b.settled(&in.Calls[i])
+			b.addSettled(&in.Calls[i])
 		}
 	}
-	b.asked(in.Ask, func(id regie.ID) *regie.Call { return callByID(in.Calls, id) })
+	b.addAsked(in.Ask, func(id regie.ID) *regie.Call { return callByID(in.Calls, id) })
 	if in.Results != nil {
-		b.message(in.Results)
+		b.addMessage(in.Results)
 	}
-	b.end(in.Advance.End)
+	b.addEnd(in.Advance.End)
 	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
-		t.rounds.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
+		t.rounds.advanceRound(fence, &in.Advance, in.Exchange.Number, totalsOf(in.Exchange), startsCall(in.Calls) ||
 			in.Ask != nil || in.Park, now)
 		t.rounds.exchangeReplied(fence, in.Exchange, in.Message.ID, now)
 		t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now)
-		b.store(t)
-		t.money.book(fence, spend(in.Exchange), now)
-		t.money.cache(fence, &in, now)
+		b.writeBatch(t)
+		t.money.bookCost(fence, totalsOf(in.Exchange), now)
+		t.money.cacheReply(fence, &in, now)
 		out.Seq = in.Message.Seq
-		t.rounds.follow(fence, follows{
-			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance,
+		t.rounds.applyFollows(fence, follows{
+			ask: in.Ask, approval: b.askingSeq(), park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance,
 			closes: in.Results != nil || in.Message.System != nil,
 		}, out, now)
 		return nil
@@ -57,7 +57,7 @@ func callByID(calls []regie.Call, id regie.ID) *regie.Call {
 	return nil
 }
 
-func starts(calls []regie.Call) bool {
+func startsCall(calls []regie.Call) bool {
 	for i := range calls {
 		if calls[i].State == regie.CallStarted {
 			return true
@@ -66,8 +66,8 @@ func starts(calls []regie.Call) bool {
 	return false
 }
 
-// spend is what an exchange's usage adds to its round's totals.
-func spend(e regie.Exchange) totals {
+// totalsOf is what an exchange's usage adds to its round's totals.
+func totalsOf(e regie.Exchange) totals {
 	return totals{
 		tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Booked(),
 		released: e.Money.Reserved, unknown: !e.Money.Known,
@@ -85,7 +85,7 @@ func (t roundTx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regi
 			model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
 		e.Head, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation,
 		e.Usage.CacheRead, e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS,
-		now.UnixMicro(), null(e.Provider), null(e.Model), fence.RoundID, e.Number)
+		now.UnixMicro(), nullIfEmpty(e.Provider), nullIfEmpty(e.Model), fence.RoundID, e.Number)
 }
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
@@ -112,31 +112,31 @@ func (t roundTx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, 
 func (t roundTx) insertCall(chain int64, c *regie.Call) {
 	var as, by, note, resolved any
 	if r := c.Resolution; r != nil {
-		as, by, note, resolved = string(r.As), r.By, null(r.Note), micros(r.At)
+		as, by, note, resolved = string(r.As), r.By, nullIfEmpty(r.Note), toMicros(r.At)
 	}
 	t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
 			signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, recovered,
 			duration_us, proposed_at, started_at, settled_at, resolved_at, resolved_by, resolved_as, resolve_note, copy_of)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
-		string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask),
-		string(c.State), null(c.NotRun), null(string(c.Intent)), result(c), asJSON{c.Error}, c.ResultBlob, c.DuplicateOf,
-		c.Attempts, flag(c.Recovered), duration(c), c.ProposedAt.UnixMicro(), micros(c.StartedAt), micros(c.SettledAt),
+		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, nullIfEmpty(c.ProviderCallID),
+		string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, nullIfEmpty(string(c.Executed)), boolToInt(c.Ask),
+		string(c.State), nullIfEmpty(c.NotRun), nullIfEmpty(string(c.Intent)), callResult(c), asJSON{c.Error}, c.ResultBlob, c.DuplicateOf,
+		c.Attempts, boolToInt(c.Recovered), callDuration(c), c.ProposedAt.UnixMicro(), toMicros(c.StartedAt), toMicros(c.SettledAt),
 		resolved, by, as, note, c.CopyOf)
 }
 
-// duration is how long a settled call took; there is none of a call that did not run.
-func duration(c *regie.Call) any {
+// callDuration is how long a settled call took; there is none of a call that did not run.
+func callDuration(c *regie.Call) any {
 	if !c.State.Settled() {
 		return nil
 	}
 	return c.DurationUS
 }
 
-// result is what a settled call holds for the model; an empty text is a result too.
-func result(c *regie.Call) any {
+// callResult is what a settled call holds for the model; an empty text is a result too.
+func callResult(c *regie.Call) any {
 	if !c.State.Settled() || c.Error != nil {
-		return null(c.Result)
+		return nullIfEmpty(c.Result)
 	}
 	return c.Result
 }

@@ -15,7 +15,7 @@ import (
 func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByCall, id)
+		t.holdRow(ByCall, id)
 		c := regie.Call{ID: id, State: regie.CallFailed, Error: &regie.CallError{Code: regie.CodeOutcomeUnknown}}
 		if as == regie.ResolvedHappened {
 			c.State = regie.CallSucceeded
@@ -41,13 +41,13 @@ func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.Re
 		}
 		t.one(errSettled,
 			"UPDATE calls SET state = ?, resolved_at = ?, resolved_by = ?, resolved_as = ?, resolve_note = ? WHERE id = ? AND state = 'UNKNOWN'",
-			string(c.State), now.UnixMicro(), by, string(as), null(note), id)
+			string(c.State), now.UnixMicro(), by, string(as), nullIfEmpty(note), id)
 		b := batch{fence: fence, now: now}
-		b.add(regie.EventToolResult, callEvent{
+		b.addEvent(regie.EventToolResult, callEvent{
 			CallID: id, Exchange: c.Exchange, Tool: c.Tool, About: store.About(&c), State: c.State,
 			Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
 		})
-		b.store(t)
+		b.writeBatch(t)
 		return nil
 	})
 }

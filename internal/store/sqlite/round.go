@@ -21,7 +21,7 @@ func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (s
 	var before string
 	var queued bool
 	err := s.writer.do(ctx, func(t *tx) error {
-		t.hurry()
+		t.hurryCommit()
 		r, err := t.holdRound(round)
 		fence, before, queued = r.fence, r.holder, false
 		switch {
@@ -38,7 +38,7 @@ func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (s
 		now := time.Now().UTC()
 		if r.stop == "" { // one that is only to be ended needs none
 			if queued = t.slots.claimSlot(r.owned, now); queued {
-				t.waits.derive(fence.SessionID, fence.Chain, now)
+				t.waits.deriveState(fence.SessionID, fence.Chain, now)
 				return nil
 			}
 		}
@@ -51,7 +51,7 @@ func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (s
 		// Who released the round handed it over in good order; who did not may have been killed by
 		// something in it (spec 5.3).
 		t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch,
-			flag(before != "" && before != holder), round)
+			boolToInt(before != "" && before != holder), round)
 		t.rounds.windUp(round, now)
 		return nil
 	})
@@ -61,7 +61,7 @@ func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (s
 	if err != nil {
 		return store.Claimed{}, err
 	}
-	claimed, err := s.load(ctx, fence)
+	claimed, err := s.loadClaimed(ctx, fence)
 	claimed.Resumed, claimed.Woken = before != "", true
 	return claimed, err
 }
@@ -82,7 +82,7 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	if in.Message != nil {
-		b.message(in.Message)
+		b.addMessage(in.Message)
 	}
 	parks := !in.WaitUntil.IsZero() || in.Pause
 	// spec 3.4: nobody notices
@@ -91,23 +91,23 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	// What follows tells it all, where nobody has seen anything of it.
 	quiet := parks || in.Fallback != nil
 	if in.Retry != nil && !unseen && (!quiet || in.Attempt.Partial != "") {
-		b.add(regie.EventStreamReset, resetEvent{
+		b.addEvent(regie.EventStreamReset, resetEvent{
 			RoundID: fence.RoundID, Exchange: in.Attempt.Exchange,
 			Attempt: in.Attempt.Number, Code: in.Attempt.Code, Status: in.Attempt.Status,
 			WaitMS: in.Delay.Milliseconds(),
 		})
 	}
 	if in.Fallback != nil {
-		b.add(regie.EventFallback, in.Fallback)
+		b.addEvent(regie.EventFallback, in.Fallback)
 	}
 	if in.Notice != nil {
-		b.add(regie.EventNotice, in.Notice)
+		b.addEvent(regie.EventNotice, in.Notice)
 	}
 	if in.Pause {
-		b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
+		b.addEvent(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
 	}
 	if in.Advance != nil {
-		b.end(in.Advance.End)
+		b.addEnd(in.Advance.End)
 	}
 	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		money := in.Attempt.Money
@@ -116,18 +116,18 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 			released: money.Reserved, unknown: !money.Known,
 		}
 		if in.Advance != nil {
-			t.rounds.advance(fence, in.Advance, in.Attempt.Exchange, add, false, now)
+			t.rounds.advanceRound(fence, in.Advance, in.Attempt.Exchange, add, false, now)
 		} else {
 			t.rounds.mayWrite(fence, parks)
 			t.money.addUp(fence, add, in.Retry.Reserved) // an attempt that was cut counts towards limits too
 		}
 		t.rounds.keepAttempt(fence, in, now)
-		b.store(t)
-		t.money.book(fence, add, now)
+		b.writeBatch(t)
+		t.money.bookCost(fence, add, now)
 		if parks {
 			t.rounds.waitNetwork(fence, in, now)
 		}
-		t.rounds.follow(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, out, now)
+		t.rounds.applyFollows(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, out, now)
 		return nil
 	})
 }
@@ -137,14 +137,14 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 // goes on when somebody resumes it.
 func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) {
 	id := regie.NewID()
-	t.waits.wait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now)
+	t.waits.storeWait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now)
 	if in.Outage != nil {
 		t.exec("UPDATE waits SET fallback = ? WHERE id = ?", asJSON{in.Outage}, id)
 	}
 	if !in.Pause {
 		return
 	}
-	t.waits.pause(fence.RoundID, fence.Chain, now)
+	t.waits.pauseRound(fence.RoundID, fence.Chain, now)
 }
 
 // lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by
@@ -197,8 +197,8 @@ func (t roundTx) keepAttempt(fence store.Fence, in store.Failure, now time.Time)
 	if in.Retry != nil {
 		t.one(errNotOpen, `UPDATE exchanges SET attempt = attempt + 1, reserved_microusd = ?, opened_at = ?,
 			provider = coalesce(?, provider), model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
-			in.Retry.Reserved, now.UnixMicro(), null(in.Retry.Provider),
-			null(in.Retry.Model), fence.RoundID, a.Exchange)
+			in.Retry.Reserved, now.UnixMicro(), nullIfEmpty(in.Retry.Provider),
+			nullIfEmpty(in.Retry.Model), fence.RoundID, a.Exchange)
 		return
 	}
 	failed()
@@ -218,19 +218,19 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 		}
 		chain := r.fence.Chain
 		t.exec("UPDATE rounds SET stop_request = ? WHERE id = ?", string(word), round)
-		t.tell(session, chain, now, regie.EventRound,
+		t.appendEvent(session, chain, now, regie.EventRound,
 			roundEvent{RoundID: round, State: regie.RoundRunning, Stop: word})
 		if word == regie.StopPause {
 			t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
 			// It starts nothing more, so others may.
 			t.slots.giveSlot(chain)
-			t.waits.derive(session, chain, now)
+			t.waits.deriveState(session, chain, now)
 			return nil
 		}
 		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a
 		// holder.
 		t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain)
-		t.waits.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered",
+		t.waits.withdrawWaits(round, regie.NotRunInterrupted, "the run was stopped before anybody answered",
 			now)
 		// Nor does it wait for a slot.
 		t.exec("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain)
@@ -240,7 +240,7 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 			t.pending.giveBack(r.fence, t.pending.pendingOf(chain, false), now)
 		}
 		t.needsHolder(round, headStart)
-		t.waits.wake(session, chain, round, now)
+		t.waits.wakeRound(session, chain, round, now)
 		return nil
 	})
 	return session, err
@@ -269,13 +269,13 @@ func (s roundStore) Resume(ctx context.Context, round regie.ID) error {
 			t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain)
 		}
 		if tried > 0 {
-			t.waits.wake(session, chain, round, now)
+			t.waits.wakeRound(session, chain, round, now)
 			return nil
 		}
 		if !t.slots.goesOn(chain, now) {
 			t.needsHolder(round, headStart)
 		}
-		t.waits.derive(session, chain, now)
+		t.waits.deriveState(session, chain, now)
 		return nil
 	})
 }
@@ -287,7 +287,7 @@ func (s roundStore) Release(ctx context.Context, fence store.Fence) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, false)
 		t.needsHolder(fence.RoundID, 0)
-		t.money.unreserve(fence.RoundID)
+		t.money.releaseReservation(fence.RoundID)
 		t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
 			fence.Chain, fence.Epoch)
 		return nil

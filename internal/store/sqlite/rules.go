@@ -51,9 +51,9 @@ func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
 			(SELECT coalesce(v.edited_preview, v.preview) FROM reviews v WHERE v.call_id = r.from_call AND v.decided_at = r.created_at)
 		FROM rules r JOIN workspaces w ON w.id = r.workspace_id LEFT JOIN sessions s ON s.n = r.session LEFT JOIN calls c ON c.id = r.from_call
 		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR `+hasPart("r.id", "?3")+")"+
-		holds("r", "?6", "?7")+behind("r.created_at", "r.id", "?4", "?5")+" LIMIT ?8", filter.ID, filter.Root,
+		inForce("r", "?6", "?7")+afterClause("r.created_at", "r.id", "?4", "?5")+" LIMIT ?8", filter.ID, filter.Root,
 		filter.Short, filter.After.Micros(), filter.After.ID,
-		flag(filter.Ended || !filter.ID.IsZero() || filter.Short != ""), now.UnixMicro(), limitOf(filter.Limit))
+		boolToInt(filter.Ended || !filter.ID.IsZero() || filter.Short != ""), now.UnixMicro(), limitOf(filter.Limit))
 }
 
 // ruleEvent is the body of a rule event, in the log of the rule's workspace (decision 15).
@@ -84,15 +84,15 @@ func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) {
 		t.exec(
 			`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, asJSON{rule.Scope}, rule.Author,
-			rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt))
-		b.add(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
+			rule.FromCall, now.UnixMicro(), toMicros(rule.ExpiresAt))
+		b.addEvent(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
 	}
-	b.store(t.tx)
+	b.writeBatch(t.tx)
 }
 
 // ownChain returns the log of a workspace or a user, which its first event makes.
 func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64) {
-	t.hold(ByOwner, owner)
+	t.holdRow(ByOwner, owner)
 	err := t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
 	if errors.Is(err, sql.ErrNoRows) {
 		t.fail(t.row("SELECT coalesce(max(n), 0) + 1 FROM chains").Scan(&chain))
@@ -104,7 +104,7 @@ func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain i
 }
 
 func (t sessionTx) makeChain(chain int64, kind string, owner regie.ID, now time.Time) {
-	mac := t.w.key.genesis(owner)
+	mac := t.w.key.genesisMAC(owner)
 	t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
 		owner, mac[:], now.UnixMicro())
 	t.heads[chain] = head{mac: mac}
@@ -117,15 +117,15 @@ func (s approvalStore) RevokeRules(ctx context.Context, in store.RevokeRules) er
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.RuleIDs {
-			t.waits.revoke(id, in.By, now)
+			t.waits.revokeRule(id, in.By, now)
 		}
 		return nil
 	})
 }
 
-// revoke takes one rule back and tells the log of its workspace.
-func (t waitTx) revoke(id regie.ID, by string, now time.Time) {
-	t.hold(ByRule, id)
+// revokeRule takes one rule back and tells the log of its workspace.
+func (t waitTx) revokeRule(id regie.ID, by string, now time.Time) {
+	t.holdRow(ByRule, id)
 	var workspace regie.ID
 	var revoked time.Time
 	err := t.row("SELECT workspace_id, revoked_at FROM rules WHERE id = ?", id).Scan(&workspace, &revoked)
@@ -134,7 +134,7 @@ func (t waitTx) revoke(id regie.ID, by string, now time.Time) {
 	}
 	t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
 		now.UnixMicro(), by, id)
-	t.tell(workspace, t.sessions.ownChain("workspace", workspace, now), now, regie.EventRule,
+	t.appendEvent(workspace, t.sessions.ownChain("workspace", workspace, now), now, regie.EventRule,
 		ruleEvent{RuleID: id, State: regie.RuleRevoked, By: by})
 }
 

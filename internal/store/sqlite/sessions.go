@@ -34,7 +34,7 @@ func (s sessionStore) EnsureWorkspace(ctx context.Context, owner regie.ID,
 			Scan(&workspace.ID, &workspace.Name, &workspace.FoundBy, &workspace.CreatedAt)
 		if errors.Is(err, sql.ErrNoRows) {
 			t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
-				workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy, workspace.CreatedAt.UnixMicro())
+				workspace.ID, workspace.Name, nullIfEmpty(workspace.Root), workspace.FoundBy, workspace.CreatedAt.UnixMicro())
 			t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
 		}
 		return unlessFound(err, nil)
@@ -86,9 +86,9 @@ func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made 
 	}
 	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at, token_id, origin)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
-		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch,
-		null(holder), at.UnixMicro(),
-		session.TokenID, null(session.Origin))
+		string(session.Type), session.Provider, session.Model, boolToInt(session.RequireValidation), string(state), epoch,
+		nullIfEmpty(holder), at.UnixMicro(),
+		session.TokenID, nullIfEmpty(session.Origin))
 	return true, chain, nil
 }
 

@@ -16,36 +16,36 @@ func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	for i := range in.Settled {
-		b.settled(&in.Settled[i])
+		b.addSettled(&in.Settled[i])
 	}
 	if in.Start != nil {
-		b.started(in.Start)
+		b.addStarted(in.Start)
 	}
-	b.asked(in.Ask, func(id regie.ID) *regie.Call { return &regie.Call{ID: id, Exchange: in.Exchange} })
+	b.addAsked(in.Ask, func(id regie.ID) *regie.Call { return &regie.Call{ID: id, Exchange: in.Exchange} })
 	if in.Plan != nil {
-		b.add(regie.EventPlan, planEvent{RoundID: fence.RoundID, Plan: in.Plan})
+		b.addEvent(regie.EventPlan, planEvent{RoundID: fence.RoundID, Plan: in.Plan})
 	}
 	if in.Message != nil {
-		b.message(in.Message)
+		b.addMessage(in.Message)
 	}
 	if in.Post != nil {
-		b.message(in.Post)
+		b.addMessage(in.Post)
 	}
 	if in.Advance != nil {
-		b.end(in.Advance.End)
+		b.addEnd(in.Advance.End)
 	}
 	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
-		t.rounds.fenced(fence, in, now)
+		t.rounds.checkFence(fence, in, now)
 		for i := range in.Settled {
 			t.rounds.settleCall(&in.Settled[i], now)
 		}
 		if in.Start != nil {
 			t.one(errNotProposed, `UPDATE calls SET state = 'STARTED', intent = ?, attempts = attempts + 1, started_at = ?
-				WHERE id = ? AND state IN ('PROPOSED', 'APPROVED')`, null(string(in.Start.Intent)), now.UnixMicro(), in.Start.ID)
+				WHERE id = ? AND state IN ('PROPOSED', 'APPROVED')`, nullIfEmpty(string(in.Start.Intent)), now.UnixMicro(), in.Start.ID)
 		}
-		b.store(t)
-		t.rounds.follow(fence, follows{
-			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange,
+		b.writeBatch(t)
+		t.rounds.applyFollows(fence, follows{
+			ask: in.Ask, approval: b.askingSeq(), park: in.Park, exchange: in.Exchange,
 			advance: in.Advance, closes: in.Message != nil,
 		}, out, now)
 		return nil
@@ -63,13 +63,14 @@ var (
 	errSettled     = regie.Errorf(regie.CodeConflict, "the call has its result already")
 )
 
-// fenced checks that the holder may still write; it changes the round where the batch is closed.
-func (t roundTx) fenced(fence store.Fence, in store.Settle, now time.Time) {
+// checkFence checks that the holder may still write; it changes the round where the batch is
+// closed.
+func (t roundTx) checkFence(fence store.Fence, in store.Settle, now time.Time) {
 	if in.Advance != nil {
-		t.advance(fence, in.Advance, in.Exchange, totals{}, starting(in), now)
+		t.advanceRound(fence, in.Advance, in.Exchange, totals{}, startsWork(in), now)
 		return
 	}
-	t.mayWrite(fence, starting(in))
+	t.mayWrite(fence, startsWork(in))
 }
 
 func (t roundTx) settleCall(c *regie.Call, now time.Time) {
@@ -81,9 +82,9 @@ func (t roundTx) settleCall(c *regie.Call, now time.Time) {
 	t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, attempts = max(attempts, ?), settled_at = ?,
 			executed = coalesce(?, executed), changed = ?
 		WHERE id = ? AND settled_at IS NULL`,
-		string(c.State), null(c.NotRun), result(c), asJSON{c.Error}, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts,
-		now.UnixMicro(), null(string(c.Executed)),
-		null(string(c.Changed)), c.ID)
+		string(c.State), nullIfEmpty(c.NotRun), callResult(c), asJSON{c.Error}, c.ResultBlob, boolToInt(c.Recovered), c.DurationUS, c.Attempts,
+		now.UnixMicro(), nullIfEmpty(string(c.Executed)),
+		nullIfEmpty(string(c.Changed)), c.ID)
 }
 
 // totals is what a transition adds to its round's sums, and what of its reservation it gives back.
@@ -92,13 +93,13 @@ type totals struct {
 	unknown                bool // a call of which nobody knows what it cost
 }
 
-// advance moves the round; it is the first statement of its transition, so that a refused one has
-// written nothing. starts says that the transition also starts a call.
-func (t roundTx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool,
+// advanceRound moves the round; it is the first statement of its transition, so that a refused one
+// has written nothing. starts says that the transition also starts a call.
+func (t roundTx) advanceRound(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool,
 	now time.Time,
 ) {
-	t.hold(ByChain, fence.Chain)
-	fence = t.slots.unfenced(fence)
+	t.holdRow(ByChain, fence.Chain)
+	fence = t.slots.dropFence(fence)
 	var reserved int64
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
@@ -110,7 +111,7 @@ func (t roundTx) advance(fence store.Fence, to *store.Advance, exchange int, add
 	}
 	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing
 	// (decision 6).
-	passes := flag(to.End != nil || !starts)
+	passes := boolToInt(to.End != nil || !starts)
 	if t.count(`UPDATE rounds SET state = coalesce(?, state), end_reason = ?, end_note = ?, ended_at = ?,
 			spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?), phase = ?, exchange = ?,
 			total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?
@@ -129,8 +130,8 @@ var errStale = regie.Errorf(regie.CodeStale, "another process has taken this ses
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any
 // stopping word.
 func (t roundTx) mayWrite(fence store.Fence, starts bool) {
-	t.hold(ByChain, fence.Chain)
-	fence = t.slots.unfenced(fence)
+	t.holdRow(ByChain, fence.Chain)
+	fence = t.slots.dropFence(fence)
 	var epoch int64
 	var state regie.RoundState
 	var stop regie.StopRequest
@@ -148,8 +149,8 @@ func (t roundTx) mayWrite(fence store.Fence, starts bool) {
 	}
 }
 
-// starting reports whether a transition starts something, which no stopping word lets pass.
-func starting(in store.Settle) bool { return in.Start != nil || in.Ask != nil || in.Park }
+// startsWork reports whether a transition starts something, which no stopping word lets pass.
+func startsWork(in store.Settle) bool { return in.Start != nil || in.Ask != nil || in.Park }
 
 // follows is what comes after the results of a transition.
 type follows struct {
@@ -161,10 +162,10 @@ type follows struct {
 	closes   bool // a message closed the batch
 }
 
-// follow puts questions to people, parks the round, opens the next exchange or frees the session,
-// and admits what waited for that.
-func (t roundTx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) {
-	t.waits.ask(fence, to, now)
+// applyFollows puts questions to people, parks the round, opens the next exchange or frees the
+// session, and admits what waited for that.
+func (t roundTx) applyFollows(fence store.Fence, to follows, out *store.Outcome, now time.Time) {
+	t.waits.storeAsked(fence, to, now)
 	if to.park {
 		out.Parked = t.pending.parkUnlessSteered(fence, now)
 	}
@@ -172,7 +173,7 @@ func (t roundTx) follow(fence store.Fence, to follows, out *store.Outcome, now t
 	case to.advance == nil:
 		return
 	case to.advance.End != nil:
-		t.waits.withdraw(fence.RoundID, regie.NotRunInterrupted, "the run ended", now)
+		t.waits.withdrawWaits(fence.RoundID, regie.NotRunInterrupted, "the run ended", now)
 		t.slots.giveSlot(fence.Chain)
 		t.pending.afterEnd(fence, to.advance.End, out, now)
 		return
@@ -184,7 +185,7 @@ func (t roundTx) follow(fence store.Fence, to follows, out *store.Outcome, now t
 	}
 	open := *to.advance.Open
 	if open.Wants != nil {
-		granted, err := t.money.reserve(fence, *open.Wants, now)
+		granted, err := t.money.reserveMoney(fence, *open.Wants, now)
 		t.fail(err)
 		open.Reserved = granted.Reserved
 	}

@@ -161,12 +161,12 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 		t.rounds.mayWrite(fence, true)
 		o, _ := t.slots.ownedBy(fence.Chain)
 		all := t.slots.slotsOf(o)
-		t.money.unreserve(fence.RoundID)
+		t.money.releaseReservation(fence.RoundID)
 		t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
 			fence.Chain, fence.Epoch)
 		t.slots.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
 		fault.Point(fault.YieldBefore)
-		t.waits.derive(fence.SessionID, fence.Chain, now)
+		t.waits.deriveState(fence.SessionID, fence.Chain, now)
 		return nil
 	})
 }
@@ -348,8 +348,8 @@ func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.S
 	return nil
 }
 
-// asks is the row of the table by which a round asks for its slot when it is submitted.
-func asks(kind slot.Kind, reason regie.Reason) slot.Ask {
+// askFor is the row of the table by which a round asks for its slot when it is submitted.
+func askFor(kind slot.Kind, reason regie.Reason) slot.Ask {
 	switch {
 	case kind != slot.Automation && reason != regie.ReasonTaskCallback:
 		return slot.AskChat

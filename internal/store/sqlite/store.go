@@ -78,11 +78,11 @@ type core struct {
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	fault.Point(fault.OpenBefore)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, explain(err, cfg.Dir)
+		return nil, explainError(err, cfg.Dir)
 	}
 	path := filepath.Join(cfg.Dir, FileName)
 	if err := createPrivate(path); err != nil {
-		return nil, explain(err, path)
+		return nil, explainError(err, path)
 	}
 	if cfg.BusyTimeout == 0 {
 		cfg.BusyTimeout = busyTimeout
@@ -97,34 +97,34 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if fault.Bug(fault.BugUnsynced) {
 		pragmas = append(pragmas, "synchronous(NORMAL)")
 	}
-	writing, err := sql.Open("sqlite", dsn(path, "rwc", cfg.BusyTimeout, pragmas...))
+	writing, err := sql.Open("sqlite", fileDSN(path, "rwc", cfg.BusyTimeout, pragmas...))
 	if err != nil {
-		return nil, explain(err, path)
+		return nil, explainError(err, path)
 	}
 	writing.SetMaxOpenConns(1)
-	if err := migrate(ctx, writing, path, cfg.Migrations); err != nil {
-		return nil, errors.Join(explain(err, path), writing.Close())
+	if err := migrateSchema(ctx, writing, path, cfg.Migrations); err != nil {
+		return nil, errors.Join(explainError(err, path), writing.Close())
 	}
 	key, err := openAuditKey(ctx, writing, cfg.Dir)
 	if err != nil {
-		return nil, errors.Join(explain(err, path), writing.Close())
+		return nil, errors.Join(explainError(err, path), writing.Close())
 	}
 	fault.Point(fault.OpenAfter)
 	w, err := newWriter(ctx, writing, key, cfg.Notify)
 	if err != nil {
-		return nil, errors.Join(explain(err, path), writing.Close())
+		return nil, errors.Join(explainError(err, path), writing.Close())
 	}
 	w.gate = cfg.Gate
 	read, err := newReader(path, "rwc", cfg.BusyTimeout)
 	if err != nil {
-		return nil, errors.Join(explain(err, path), w.close())
+		return nil, errors.Join(explainError(err, path), w.close())
 	}
 	return newStore(&core{dir: cfg.Dir, read: read, writer: w}), nil
 }
 
 // newReader opens the pool that reads go through.
 func newReader(path, mode string, busy int) (reader, error) {
-	db, err := sql.Open("sqlite", dsn(path, mode, busy, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
+	db, err := sql.Open("sqlite", fileDSN(path, mode, busy, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
 	if err != nil {
 		return reader{}, err
 	}
@@ -156,11 +156,11 @@ func (s *core) QuickCheck(ctx context.Context) error {
 			"the database is damaged (%s): restore a backup; the newest ones lie beside %s", strings.Join(damage, "; "),
 			filepath.Join(s.dir, FileName))
 	}
-	return explain(err, FileName)
+	return explainError(err, FileName)
 }
 
-// dsn names the file for the driver; mode is SQLite's: "rwc" or "ro".
-func dsn(path, mode string, busy int, pragmas ...string) string {
+// fileDSN names the file for the driver; mode is SQLite's: "rwc" or "ro".
+func fileDSN(path, mode string, busy int, pragmas ...string) string {
 	query := url.Values{"mode": {mode}, "_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busy)}, pragmas...)}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
@@ -175,8 +175,8 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// micros turns a time into what the store holds; the zero time is NULL.
-func micros(t time.Time) any {
+// toMicros turns a time into what the store holds; the zero time is NULL.
+func toMicros(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
@@ -185,15 +185,15 @@ func micros(t time.Time) any {
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// null turns an empty string into NULL.
-func null[S ~string](s S) any {
+// nullIfEmpty turns an empty string into NULL.
+func nullIfEmpty[S ~string](s S) any {
 	if s == "" {
 		return nil
 	}
 	return string(s)
 }
 
-func flag(b bool) int64 {
+func boolToInt(b bool) int64 {
 	if b {
 		return 1
 	}

@@ -19,7 +19,7 @@ import (
 // chat opens again (decision 6).
 func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	message, round := in.Message, in.Round
-	if _, err := message.Variant(); err != nil && !settles(&in) {
+	if _, err := message.Variant(); err != nil && !settlesClientCall(&in) {
 		return store.Accepted{}, err
 	}
 	now := time.Now().UTC()
@@ -29,8 +29,8 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 	var out store.Accepted
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Accepted{Message: message, RoundID: round.ID}
-		t.hold(ByOwner, in.SessionID)
-		found, err := t.rounds.earlier(in.SessionID, message, &out)
+		t.holdRow(ByOwner, in.SessionID)
+		found, err := t.rounds.findEarlier(in.SessionID, message, &out)
 		if found || err != nil {
 			return err
 		}
@@ -58,19 +58,19 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		if err != nil {
 			return err
 		}
-		t.rounds.begin(&b, &in, &out, stored)
+		t.rounds.storeSubmission(&b, &in, &out, stored)
 		return nil
 	})
 	if err == nil && in.Holder != "" && !out.Created && !out.Fence.RoundID.IsZero() && out.Position == 0 {
-		out.Claimed, err = s.load(ctx, out.Fence)
+		out.Claimed, err = s.loadClaimed(ctx, out.Fence)
 	}
 	return out, err
 }
 
-// begin stores the message of a submission and what tells of its round.
-func (t roundTx) begin(b *batch, in *store.Submission, out *store.Accepted, stored logEvent) {
-	if settles(in) { // it is known only now which calls it is about
-		b.message(&out.Message)
+// storeSubmission stores the message of a submission and what tells of its round.
+func (t roundTx) storeSubmission(b *batch, in *store.Submission, out *store.Accepted, stored logEvent) {
+	if settlesClientCall(in) { // it is known only now which calls it is about
+		b.addMessage(&out.Message)
 	} else {
 		b.messages, b.events = append(b.messages, placed{&out.Message, len(b.events)}), append(b.events, stored)
 	}
@@ -81,11 +81,11 @@ func (t roundTx) begin(b *batch, in *store.Submission, out *store.Accepted, stor
 	if out.Position > 0 {
 		started.Session = regie.SessionQueued
 	}
-	if b.add(regie.EventRound, started); out.Position > 0 {
-		b.add(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: out.Position})
+	if b.addEvent(regie.EventRound, started); out.Position > 0 {
+		b.addEvent(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: out.Position})
 		fault.Point(fault.QueueBefore)
 	}
-	b.store(t.tx)
+	b.writeBatch(t.tx)
 }
 
 // Known reports whether a session has a message with this client's id: whoever sends it again
@@ -99,8 +99,8 @@ func (s roundStore) Known(ctx context.Context, session regie.ID, clientID string
 	return known, err
 }
 
-// earlier looks for the message among those that were stored before.
-func (t roundTx) earlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
+// findEarlier looks for the message among those that were stored before.
+func (t roundTx) findEarlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
 	var seq int64
 	var round, owner regie.ID
 	query, args := "m.id = ?", []any{message.ID}
@@ -162,7 +162,7 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 			return 1, o, err
 		}
 		if create.session.Origin != "" { // another request made it under the same key, or this very one did, beside us
-			found, err := t.earlier(in.SessionID, in.Message, out)
+			found, err := t.findEarlier(in.SessionID, in.Message, out)
 			if err == nil && !found {
 				err = ErrKeyReused
 			}
@@ -193,14 +193,14 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 	}
 	epoch++
 	t.exec(
-		"UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), o.chain)
+		"UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, nullIfEmpty(in.Holder), o.chain)
 	return epoch, o, nil
 }
 
 // beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from
 // 1: then nobody holds the session.
 func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int) {
-	d := t.slots.askSlot(o, asks(o.kind, reason), now)
+	d := t.slots.askSlot(o, askFor(o.kind, reason), now)
 	if d.Outcome != slot.Queue && d.Outcome != slot.Switch {
 		return 0
 	}
@@ -220,20 +220,20 @@ func (t roundTx) insertRound(chain, epoch int64, in store.Submission, number int
 		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		round.ID, chain, number, string(round.Reason), asJSON{round.Limits}, epoch, round.TraceID, round.Agent, round.Pin,
 		round.Provider, round.Model, string(dialect),
-		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, micros(round.Limits.Deadline(now)),
+		nullIfEmpty(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, toMicros(round.Limits.Deadline(now)),
 		in.Reserved, now.UnixMicro())
 	if number > 1 {
-		t.inherit(chain, round.ID, number-1, settles(&in))
+		t.inheritCounts(chain, round.ID, number-1, settlesClientCall(&in))
 	}
 	t.openExchange(round.ID, store.Open{Number: 1, Reason: in.Opens(), Reserved: in.Reserved}, now)
 }
 
-// inherit has a round of an automation count on where the one before it ended: its limits are those
-// of the whole session. So does one that results of a client start: only a person's message gives
-// fresh limits (decision 2).
-func (t roundTx) inherit(chain int64, round regie.ID, before int, client bool) {
+// inheritCounts has a round of an automation count on where the one before it ended: its limits are
+// those of the whole session. So does one that results of a client start: only a person's message
+// gives fresh limits (decision 2).
+func (t roundTx) inheritCounts(chain int64, round regie.ID, before int, client bool) {
 	t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
-		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, flag(client))
+		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, boolToInt(client))
 }
 
 // openExchange stores the intent of a model call; provider and model are the round's where it does
@@ -241,7 +241,7 @@ func (t roundTx) inherit(chain int64, round regie.ID, before int, client bool) {
 func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) {
 	t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
 		VALUES (?, ?, ?, 'OPEN', coalesce(?, (SELECT provider FROM rounds WHERE id = ?)), coalesce(?, (SELECT model FROM rounds WHERE id = ?)), ?, ?)`,
-		round, open.Number, string(open.Reason), null(open.Provider), round, null(open.Model), round,
+		round, open.Number, string(open.Reason), nullIfEmpty(open.Provider), round, nullIfEmpty(open.Model), round,
 		open.Reserved, now.UnixMicro())
 }
 
@@ -262,9 +262,9 @@ func (t roundTx) insertMessage(chain int64, m *regie.Message, pending bool) {
 	}
 	t.exec(`INSERT INTO messages (id, session, seq, pending_seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded,
 			superseded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, chain, seq, pendingSeq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
-		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(m.ExcludeFromPrompt),
-		flag(m.Superseded))
+		m.ID, chain, seq, pendingSeq, string(m.Sender), string(variant), nullIfEmpty(systemType), string(m.Author.Kind),
+		m.Author.ID, nullIfEmpty(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), boolToInt(m.ExcludeFromPrompt),
+		boolToInt(m.Superseded))
 	for i, segment := range m.Rich {
 		if a := segment.Attachment; a != nil {
 			t.exec(

@@ -65,9 +65,9 @@ func (s tokenStore) CreateToken(ctx context.Context, in store.NewToken) (regie.T
 		t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, asJSON{token.Scopes}, workspaces,
-			null(token.OnApproval), now.UnixMicro(), token.CreatedBy,
-			micros(token.ExpiresAt))
-		t.tell(token.UserID, chain, now, regie.EventToken, tokenEvent{
+			nullIfEmpty(token.OnApproval), now.UnixMicro(), token.CreatedBy,
+			toMicros(token.ExpiresAt))
+		t.appendEvent(token.UserID, chain, now, regie.EventToken, tokenEvent{
 			TokenID: token.ID, State: regie.TokenActive, Token: &token, Hash: in.Hash,
 		})
 		return nil
@@ -119,7 +119,7 @@ func (s tokenStore) RevokeTokens(ctx context.Context, in store.RevokeTokens) err
 }
 
 func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
-	t.hold(ByToken, id)
+	t.holdRow(ByToken, id)
 	var user regie.ID
 	var revoked time.Time
 	err := t.row("SELECT user_id, revoked_at FROM tokens WHERE id = ?", id).Scan(&user, &revoked)
@@ -129,7 +129,7 @@ func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
 	t.one(errTokenRevoked,
 		"UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
 		now.UnixMicro(), by, id)
-	t.tell(user, t.sessions.ownChain("user", user, now), now, regie.EventToken,
+	t.appendEvent(user, t.sessions.ownChain("user", user, now), now, regie.EventToken,
 		tokenEvent{TokenID: id, State: regie.TokenRevoked, By: by})
 }
 
@@ -150,7 +150,7 @@ func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token
 // TokenUsed notes that a token was used. It writes only where what is noted is older than a while.
 func (s tokenStore) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByToken, id)
+		t.holdRow(ByToken, id)
 		t.exec(`UPDATE tokens SET last_used_at = CAST(?1 AS BIGINT) WHERE id = ?2 AND revoked_at IS NULL
 			AND (last_used_at IS NULL OR last_used_at < CAST(?3 AS BIGINT))`, at.UnixMicro(), id, at.Add(-while).UnixMicro())
 		return nil
@@ -164,9 +164,9 @@ func (s tokenStore) Tokens(ctx context.Context, filter store.TokenFilter, now ti
 		return nil, err
 	}
 	return queryList(ctx, s.read, scanToken, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
-		AND (t.kind = ?3 OR ?3 = '') AND (?4 = '' OR `+hasPart("t.id", "?4")+`)`+holds("t", "?7", "?8")+behind("t.created_at", "t.id", "?5", "?6")+" LIMIT ?9",
+		AND (t.kind = ?3 OR ?3 = '') AND (?4 = '' OR `+hasPart("t.id", "?4")+`)`+inForce("t", "?7", "?8")+afterClause("t.created_at", "t.id", "?5", "?6")+" LIMIT ?9",
 		filter.UserID, filter.ID, string(filter.Kind), filter.Short, filter.After.Micros(), filter.After.ID,
-		flag(filter.Ended || !filter.ID.IsZero() || filter.Short != ""), now.UnixMicro(), limitOf(filter.Limit))
+		boolToInt(filter.Ended || !filter.ID.IsZero() || filter.Short != ""), now.UnixMicro(), limitOf(filter.Limit))
 }
 
 // WorkspaceOf returns the workspace that a session, round, message, call, approval, question, rule

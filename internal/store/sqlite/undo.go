@@ -55,7 +55,7 @@ func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) 
 // is returned, and not held.
 func (s undoStore) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out store.HeldUndo, err error) {
 	err = s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByUndo, id)
+		t.holdRow(ByUndo, id)
 		var chain int64
 		var state regie.UndoState
 		err := t.row("SELECT session, state FROM undos WHERE id = ?", id).Scan(&chain, &state)
@@ -117,7 +117,7 @@ func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 	var fits bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE id = ?1 AND session = ?2)
 		AND (?3 = 1 OR EXISTS (SELECT 1 FROM undos WHERE id = ?4 AND round_id = ?1 AND state = 'DONE'))`,
-		u.RoundID, chain, flag(u.Undoes.IsZero()), u.Undoes).Scan(&fits); err != nil {
+		u.RoundID, chain, boolToInt(u.Undoes.IsZero()), u.Undoes).Scan(&fits); err != nil {
 		return err
 	}
 	if !fits {
@@ -145,7 +145,7 @@ var errUndoing = store.ErrUndoing
 
 func (t undoTx) insertUndo(session heldSession, u *regie.Undo) {
 	t.exec(`INSERT INTO undos (id, session, workspace_id, round_id, undoes, state, forced, chat, makes, removes, effects, author, seq, created_at)
-		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, session.chain, session.workspace, u.RoundID, u.Undoes, flag(u.Forced), flag(u.Chat),
+		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, session.chain, session.workspace, u.RoundID, u.Undoes, boolToInt(u.Forced), boolToInt(u.Chat),
 		asList(u.Makes), asList(u.Removes), asList(u.Effects), u.By, u.Seq, u.CreatedAt.UnixMicro())
 	for i := range u.Files {
 		f := &u.Files[i]
@@ -175,7 +175,7 @@ func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out reg
 	u.Seq = seq
 	message := in.Message
 	err = s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, u.SessionID)
+		t.holdRow(ByOwner, u.SessionID)
 		var state string
 		b := batch{now: now, events: []logEvent{done}}
 		if err := t.row("SELECT s.id, s.n, u.state FROM undos u JOIN sessions s ON s.n = u.session WHERE u.id = ?",
@@ -191,15 +191,15 @@ func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out reg
 				in.Epoch)
 		}
 		t.undos.settleFiles(&u)
-		undone, err := t.undos.supersede(b.fence.Chain, &u)
+		undone, err := t.undos.supersedeMessages(b.fence.Chain, &u)
 		if err != nil {
 			return err
 		}
 		content := *in.Message.System
 		content.Undone = &undone
 		message.System = &content
-		b.message(&message)
-		b.store(t)
+		b.addMessage(&message)
+		b.writeBatch(t)
 		t.one(errUndone,
 			`UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'
 				AND NOT EXISTS (SELECT 1 FROM undo_files WHERE undo_id = undos.id AND outcome IS NULL)`, // each file is settled
@@ -219,12 +219,12 @@ func (t undoTx) settleFiles(u *regie.Undo) {
 		f := &u.Files[i]
 		t.one(errUndone,
 			"UPDATE undo_files SET outcome = ?, code = ?, why = ? WHERE undo_id = ? AND ordinal = ? AND path = ? AND outcome IS NULL",
-			string(f.Outcome), null(f.Code), asJSON{f.Why}, u.ID, i, f.Path)
+			string(f.Outcome), nullIfEmpty(f.Code), asJSON{f.Why}, u.ID, i, f.Path)
 	}
 }
 
-// supersede marks the messages that an undo of the chat is about, and says which they are.
-func (t undoTx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
+// supersedeMessages marks the messages that an undo of the chat is about, and says which they are.
+func (t undoTx) supersedeMessages(chain int64, u *regie.Undo) (regie.Undone, error) {
 	out := regie.Undone{UndoID: u.ID, RoundID: u.RoundID}
 	if !u.Chat {
 		return out, nil
@@ -248,7 +248,7 @@ func (t undoTx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
 	}
 	t.exec(
 		"UPDATE messages SET superseded = ? WHERE session = ? AND seq BETWEEN ? AND ? AND system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'",
-		flag(gone), chain, first, last)
+		boolToInt(gone), chain, first, last)
 	if gone {
 		out.Superseded = &places
 	} else {

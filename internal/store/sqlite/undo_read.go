@@ -15,7 +15,7 @@ const undoColumns = `u.id, s.id, u.round_id, u.undoes, u.state, u.forced, u.chat
 
 // Undo returns a stored undo, or CodeNotFound.
 func (s undoStore) Undo(ctx context.Context, id regie.ID) (out regie.Undo, err error) {
-	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+	err = s.readSnapshot(ctx, func(ctx context.Context, q querier) error {
 		all, err := readUndos(ctx, q, "WHERE u.id = ? AND s.deleted_at IS NULL", id)
 		if err == nil && len(all) == 0 {
 			err = notFound("undo", id)
@@ -52,7 +52,7 @@ func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoF
 // middle of each.
 func (s undoStore) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 	var out []store.OpenUndo
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) error {
 		out = nil
 		undos, err := readUndos(ctx, q, "WHERE u.state = 'INTENDED'")
 		for i := range undos {
@@ -100,7 +100,7 @@ const callsOfTree = `FROM exchanges e CROSS JOIN calls c ON c.message_id = e.rep
 // snapshot.
 func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error) {
 	var out store.UndoSource
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if out.Round, err = readRound(ctx, q, round); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSo
 // whoever wants to know why a file is not as it was left.
 func (s undoStore) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
 	var out store.Later
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if out.Calls, err = readCalls(ctx, q, callsOfThread+`WHERE s.workspace_id = ? AND s.deleted_at IS NULL AND c.kind = 'action' AND (c.state IN ('SUCCEEDED', 'STARTED') OR c.changed IS NOT NULL) AND c.started_at > ?
 			AND c.intent IS NOT NULL AND c.copy_of IS NULL ORDER BY c.started_at`, workspace, since.UnixMicro()); err != nil {
 			return err

@@ -30,7 +30,7 @@ func (s auditStore) Verify(ctx context.Context, owner regie.ID) (store.VerifyRep
 	if err != nil {
 		return report, err
 	}
-	err = s.once(ctx, func(ctx context.Context, q querier) error { return verifyChain(ctx, q, key, &report) })
+	err = s.readOnce(ctx, func(ctx context.Context, q querier) error { return verifyChain(ctx, q, key, &report) })
 	return report, err
 }
 
@@ -75,12 +75,12 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 	if err != nil {
 		return err
 	}
-	mac, err := walk(ctx, q, key, chain, headSeq, report, p)
+	mac, err := walkChain(ctx, q, key, chain, headSeq, report, p)
 	if err != nil {
 		return err
 	}
 	if report.Events != headSeq || !hmac.Equal(mac[:], headMAC) {
-		return broken("the log ends at row %d, its head says %d", report.Events, headSeq)
+		return chainBroken("the log ends at row %d, its head says %d", report.Events, headSeq)
 	}
 	report.Head = hex.EncodeToString(mac[:])
 	if report.Erased > 0 {
@@ -89,11 +89,11 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 	return compareTables(ctx, q, kind, report.OwnerID, p)
 }
 
-// walk follows a chain and projects its events.
-func walk(ctx context.Context, q querier, key auditMAC, chain, headSeq int64, report *store.VerifyReport,
+// walkChain follows a chain and projects its events.
+func walkChain(ctx context.Context, q querier, key auditMAC, chain, headSeq int64, report *store.VerifyReport,
 	p *projection,
 ) (mac [32]byte, err error) {
-	mac = key.genesis(report.OwnerID)
+	mac = key.genesisMAC(report.OwnerID)
 	gone, err := queryAll(ctx, q, func(r scanner, erased *int64) error {
 		var row logRow
 		var hash regie.Hash
@@ -103,13 +103,13 @@ func walk(ctx context.Context, q querier, key auditMAC, chain, headSeq int64, re
 		case err != nil:
 			return err
 		case row.seq > headSeq:
-			return broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", row.seq,
+			return chainBroken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", row.seq,
 				headSeq)
 		case row.seq != report.Events+1:
-			return broken("row %d is missing", report.Events+1)
+			return chainBroken("row %d is missing", report.Events+1)
 		}
-		if mac = key.link(mac, row.seq, row.at, row.kind, hash); !hmac.Equal(mac[:], stored) {
-			return broken("row %d was altered, or the audit key is another one", row.seq)
+		if mac = key.linkMAC(mac, row.seq, row.at, row.kind, hash); !hmac.Equal(mac[:], stored) {
+			return chainBroken("row %d was altered, or the audit key is another one", row.seq)
 		}
 		report.Events = row.seq
 		switch {
@@ -117,22 +117,22 @@ func walk(ctx context.Context, q querier, key auditMAC, chain, headSeq int64, re
 			report.Erased++
 			*erased = row.seq
 		case regie.HashOf(row.body) != hash:
-			return broken("the body of row %d was altered", row.seq)
-		case p.apply(row) != nil:
-			return broken("the body of row %d cannot be read", row.seq)
+			return chainBroken("the body of row %d was altered", row.seq)
+		case p.applyEvent(row) != nil:
+			return chainBroken("the body of row %d cannot be read", row.seq)
 		}
 		return nil
 	}, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
 		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
 	for _, seq := range gone {
 		if seq > 0 && !p.tellsErased(seq) {
-			return mac, broken("the body of row %d is gone, and no row says that it was erased", seq)
+			return mac, chainBroken("the body of row %d is gone, and no row says that it was erased", seq)
 		}
 	}
 	return mac, err
 }
 
-func broken(format string, args ...any) error {
+func chainBroken(format string, args ...any) error {
 	return regie.Errorf(regie.CodeChainBroken, "the audit chain is broken: %v",
 		regie.Errorf(regie.CodeChainBroken, format, args...))
 }
@@ -148,14 +148,14 @@ func compareTables(ctx context.Context, q querier, kind string, owner regie.ID, 
 	case "user":
 		tables = append(tables[:0], compareTokens)
 	}
-	p.supersede()
+	p.applySuperseded()
 	for _, compare := range tables {
 		if err := compare(ctx, q, owner, p); err != nil {
 			return err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.rows)) {
-		return broken("%s is missing", key)
+		return chainBroken("%s is missing", key)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func compareSession(ctx context.Context, q querier, owner regie.ID, p *projectio
 	if err != nil {
 		return err
 	}
-	return p.compare("session", owner, columns{"forked_from": from, "forked_at_seq": at})
+	return p.compareRow("session", owner, columns{"forked_from": from, "forked_at_seq": at})
 }
 
 func compareCalls(ctx context.Context, q querier, owner regie.ID, p *projection) error {
@@ -196,7 +196,7 @@ func compareCalls(ctx context.Context, q querier, owner regie.ID, p *projection)
 		}
 		row["resolved_as"], row["resolved_by"], row["resolve_note"], row["resolved_at"] = resolved.As, resolved.By,
 			resolved.Note, resolved.At
-		err = p.compare("call", c.ID, row)
+		err = p.compareRow("call", c.ID, row)
 	}
 	return err
 }
@@ -210,7 +210,7 @@ func compareMessages(ctx context.Context, q querier, owner regie.ID, p *projecti
 		if err := row.Scan(&id, &seq, &pending, &withdrawn, &superseded, &takenBack); err != nil {
 			return err
 		}
-		return p.compare("message", id, columns{
+		return p.compareRow("message", id, columns{
 			"seq": seq, "pending_seq": pending, "withdrawn_at": withdrawn, "superseded": superseded, "taken_back": takenBack,
 		})
 	}, `SELECT m.id, m.seq, m.pending_seq, m.withdrawn_at, m.superseded, m.taken_back
@@ -226,7 +226,7 @@ func compareApprovals(ctx context.Context, q querier, owner regie.ID, p *project
 		if err := row.Scan(&id, &round, &exchange, &state, &created, &expires, &closed, &seq); err != nil {
 			return err
 		}
-		return p.compare("approval", id, columns{
+		return p.compareRow("approval", id, columns{
 			"round_id": round, "exchange": exchange, "state": state, "created_at": created, "expires_at": expires,
 			"closed_at": closed, "seq": seq,
 		})
@@ -245,15 +245,15 @@ func compareReviews(ctx context.Context, q querier, owner regie.ID, p *projectio
 		if err := row.Scan(&approval, &ordinal, &v.CallID, &v.Tool, &v.Definition, &v.Arguments, asJSON{&v.Preview},
 			&v.Verdict, asJSON{&v.Grounds}, &d.Answer, &d.Arguments, &editedPreview, &d.Reason, asJSON{&d.Scope}, &request,
 			&d.By, &d.ExpiresAt, &d.At); regie.CodeOf(err) == regie.CodeCorrupt {
-			return broken("the preview, the grounds or the scope of call %s cannot be read", v.CallID)
+			return chainBroken("the preview, the grounds or the scope of call %s cannot be read", v.CallID)
 		} else if err != nil {
 			return err
 		}
-		hash, err := shown(&v)
+		hash, err := hashShown(&v)
 		if err != nil {
-			return broken("what was shown of call %s cannot be read", v.CallID)
+			return chainBroken("what was shown of call %s cannot be read", v.CallID)
 		}
-		return p.compare("what approval "+approval.String()+" asks about call", v.CallID, columns{
+		return p.compareRow("what approval "+approval.String()+" asks about call", v.CallID, columns{
 			"ordinal": ordinal, "what was shown": hash, "answer": d.Answer, "edited": hashOrZero(d.Arguments),
 			"edited_preview": hashOrZero(editedPreview), "reason": d.Reason, "scope": d.Scope, "request": request,
 			"decided_by": d.By, "decided_at": d.At, "expires_at": d.ExpiresAt,
@@ -279,7 +279,7 @@ func compareWaits(ctx context.Context, q querier, owner regie.ID, p *projection)
 		if kind == regie.WaitApproval {
 			id = object
 		}
-		return p.compare("wait for", id, columns{
+		return p.compareRow("wait for", id, columns{
 			"round_id": round, "object_id": object, "owner_id": user, "state": state, "deadline": deadline,
 			"created_at": created, "resolved_at": resolved, "resolution": resolution, "resolved_by": by, "call_id": call,
 			"module": module, "request": request,
@@ -293,7 +293,7 @@ func compareWaits(ctx context.Context, q querier, owner regie.ID, p *projection)
 func compareUndos(ctx context.Context, q querier, owner regie.ID, p *projection) error {
 	undos, err := readUndos(ctx, q, "WHERE s.id = ?", owner)
 	for i := 0; err == nil && i < len(undos); i++ {
-		err = p.compare("undo", undos[i].ID, undoColumnsOf(&undos[i]))
+		err = p.compareRow("undo", undos[i].ID, undoColumnsOf(&undos[i]))
 	}
 	return err
 }
@@ -305,7 +305,7 @@ func compareRules(ctx context.Context, q querier, owner regie.ID, p *projection)
 		if err := scanRuleAnd(row, &rule, &tool); err != nil {
 			return err
 		}
-		return p.compare("rule", rule.ID, ruleColumnsOf(&rule, tool))
+		return p.compareRow("rule", rule.ID, ruleColumnsOf(&rule, tool))
 	}, "SELECT "+ruleColumns+", r.tool FROM rules r LEFT JOIN sessions s ON s.n = r.session WHERE r.workspace_id = ?", owner)
 }
 
@@ -316,6 +316,6 @@ func compareTokens(ctx context.Context, q querier, owner regie.ID, p *projection
 		if err := scanTokenAnd(row, &token, &hash); err != nil {
 			return err
 		}
-		return p.compare("token", token.ID, tokenColumnsOf(&token, hash))
+		return p.compareRow("token", token.ID, tokenColumnsOf(&token, hash))
 	}, "SELECT "+tokenColumns+" FROM tokens t WHERE t.user_id = ?", owner)
 }

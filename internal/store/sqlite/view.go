@@ -23,7 +23,7 @@ func (s sessionStore) Round(ctx context.Context, id regie.ID) (regie.Round, erro
 // show).
 func (s sessionStore) RoundView(ctx context.Context, id regie.ID) (store.RoundView, error) {
 	var view store.RoundView
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
+	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if view.Round, err = readRound(ctx, q, id); err != nil {
 			return err

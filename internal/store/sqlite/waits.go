@@ -35,9 +35,9 @@ type reviewEvent struct {
 	Said          regie.Verdict `json:"verdict,omitempty"`
 }
 
-// shown is the hash of what is put to a person of a call. It is that of the review as it comes back
-// from the store: bytes that are no UTF-8 do not survive the way there.
-func shown(review *regie.Review) (regie.Hash, error) {
+// hashShown is the hash of what is put to a person of a call. It is that of the review as it comes
+// back from the store: bytes that are no UTF-8 do not survive the way there.
+func hashShown(review *regie.Review) (regie.Hash, error) {
 	asked := *review
 	asked.Decision = nil
 	data, err := json.Marshal(&asked)
@@ -64,8 +64,8 @@ type questionEvent struct {
 	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
 }
 
-// asked tells what is put to a person, with the new state of its calls.
-func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
+// addAsked tells what is put to a person, with the new state of its calls.
+func (b *batch) addAsked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 	if in == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 		}
 		for i := range a.Reviews {
 			review := &a.Reviews[i]
-			hash, err := shown(review)
+			hash, err := hashShown(review)
 			if err != nil {
 				b.events = append(b.events, logEvent{err: err})
 				return
@@ -86,32 +86,32 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 				Review: hash, Said: review.Verdict,
 			})
 			if call := calls(review.CallID); call != nil {
-				b.moved(call, regie.CallAwaitingApproval)
+				b.addMoved(call, regie.CallAwaitingApproval)
 			}
 		}
 		b.approval = len(b.events)
-		b.add(regie.EventApproval, event)
+		b.addEvent(regie.EventApproval, event)
 	}
 	for i := range in.Questions {
 		q := &in.Questions[i]
-		b.add(regie.EventQuestion, questionEvent{
+		b.addEvent(regie.EventQuestion, questionEvent{
 			QuestionID: q.ID, RoundID: q.RoundID, CallID: q.CallID, State: regie.WaitOpen,
 			Module: &q.Module, ExpiresAt: &q.ExpiresAt,
 		})
 	}
 }
 
-// moved tells a step of a call that is neither its start nor its end.
-func (b *batch) moved(c *regie.Call, to regie.CallState) {
-	b.add(regie.EventToolCall, callEvent{
+// addMoved tells a step of a call that is neither its start nor its end.
+func (b *batch) addMoved(c *regie.Call, to regie.CallState) {
+	b.addEvent(regie.EventToolCall, callEvent{
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: to,
 		Executed: hashOrZero(c.Executed),
 	})
 }
 
-// ask stores what is put to a person: the approval with its reviews, the questions, and a wait for
-// each. The calls must be there.
-func (t waitTx) ask(fence store.Fence, to follows, now time.Time) {
+// storeAsked stores what is put to a person: the approval with its reviews, the questions, and a
+// wait for each. The calls must be there.
+func (t waitTx) storeAsked(fence store.Fence, to follows, now time.Time) {
 	in := to.ask
 	if in == nil {
 		return
@@ -121,7 +121,7 @@ func (t waitTx) ask(fence store.Fence, to follows, now time.Time) {
 	}
 	for i := range in.Questions {
 		q := &in.Questions[i]
-		t.wait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now)
+		t.storeWait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now)
 		t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID,
 			asJSON{q.Module})
 	}
@@ -142,23 +142,23 @@ func (t waitTx) askApproval(fence store.Fence, to follows, a *regie.Approval, no
 			"UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND (state = 'PROPOSED' OR state = 'APPROVED' OR state = 'AWAITING_APPROVAL')",
 			review.CallID)
 	}
-	t.wait(fence, regie.NewID(), regie.WaitApproval, a.ID, a.ExpiresAt, now)
+	t.storeWait(fence, regie.NewID(), regie.WaitApproval, a.ID, a.ExpiresAt, now)
 }
 
-// wait stores a wait of the round; its owner is the session's (decision 36).
-func (t waitTx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline,
+// storeWait stores a wait of the round; its owner is the session's (decision 36).
+func (t waitTx) storeWait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline,
 	now time.Time,
 ) {
 	t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
-		SELECT ?, n, ?, ?, ?, user_id, ?, 'OPEN', ? FROM sessions WHERE n = ?`, id, fence.RoundID, string(kind), object, micros(deadline), now.UnixMicro(), fence.Chain)
+		SELECT ?, n, ?, ?, ?, user_id, ?, 'OPEN', ? FROM sessions WHERE n = ?`, id, fence.RoundID, string(kind), object, toMicros(deadline), now.UnixMicro(), fence.Chain)
 	if t.other != nil && !deadline.IsZero() {
 		t.other.Deadline(deadline)
 	}
 }
 
-// park makes a round wait where anything of it is open, and frees its session of the holder. It
-// reports whether it did.
-func (t waitTx) park(fence store.Fence, now time.Time) (parked bool) {
+// parkRound makes a round wait where anything of it is open, and frees its session of the holder.
+// It reports whether it did.
+func (t waitTx) parkRound(fence store.Fence, now time.Time) (parked bool) {
 	if t.openWaits(fence.RoundID) == 0 {
 		return false
 	}
@@ -167,7 +167,7 @@ func (t waitTx) park(fence store.Fence, now time.Time) (parked bool) {
 		fence.RoundID, fence.Epoch)
 	t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
 	t.slots.giveSlot(fence.Chain)
-	t.derive(fence.SessionID, fence.Chain, now)
+	t.deriveState(fence.SessionID, fence.Chain, now)
 	return true
 }
 
@@ -178,21 +178,21 @@ func (t waitTx) openWaits(round regie.ID) (n int) {
 	return n
 }
 
-// wake makes a round that waits for nothing any more runnable, and reports whether it now is.
-func (t waitTx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) (woken bool) {
+// wakeRound makes a round that waits for nothing any more runnable, and reports whether it now is.
+func (t waitTx) wakeRound(session regie.ID, chain int64, round regie.ID, now time.Time) (woken bool) {
 	if t.openWaits(round) == 0 {
 		woken = t.count("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round) == 1
 		if woken && !t.slots.goesOn(chain, now) {
 			t.needsHolder(round, headStart)
 		}
 	}
-	t.derive(session, chain, now)
+	t.deriveState(session, chain, now)
 	return woken
 }
 
-// derive stores the session's state, which follows from its flags, its round and its open waits in
-// the order of decision 12, and tells it where it has changed.
-func (t waitTx) derive(session regie.ID, chain int64, now time.Time) {
+// deriveState stores the session's state, which follows from its flags, its round and its open
+// waits in the order of decision 12, and tells it where it has changed.
+func (t waitTx) deriveState(session regie.ID, chain int64, now time.Time) {
 	var before, after string
 	err := t.row(`SELECT s.state, CASE
 			WHEN s.closed_at IS NOT NULL THEN 'CLOSED'
@@ -210,7 +210,7 @@ func (t waitTx) derive(session regie.ID, chain int64, now time.Time) {
 		t.fail(err)
 		return
 	}
-	waiting := flag(after == string(regie.SessionWaitingNetwork))
+	waiting := boolToInt(after == string(regie.SessionWaitingNetwork))
 	t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after,
 		waiting, chain)
 	t.tellState(session, chain, regie.SessionState(after), now)
@@ -222,5 +222,5 @@ func (t waitTx) tellState(session regie.ID, chain int64, state regie.SessionStat
 		t.slots.tellPlace(session, chain, t.slots.placeOf(chain, now), now)
 		return
 	}
-	t.tell(session, chain, now, regie.EventSessionState, stateEvent{State: state})
+	t.appendEvent(session, chain, now, regie.EventSessionState, stateEvent{State: state})
 }

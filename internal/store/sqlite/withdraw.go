@@ -43,18 +43,18 @@ func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, wh
 			"id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why)
 		t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state),
 			now.UnixMicro(), w.object)
-		b.add(regie.EventApproval, approvalEvent{ApprovalID: w.object, RoundID: w.round, State: state})
+		b.addEvent(regie.EventApproval, approvalEvent{ApprovalID: w.object, RoundID: w.round, State: state})
 	case regie.WaitQuestion:
 		t.refuseCalls(&b, "id = ? AND settled_at IS NULL", w.object, code, why)
-		b.add(regie.EventQuestion, questionEvent{QuestionID: w.id, RoundID: w.round, CallID: w.object, State: to})
+		b.addEvent(regie.EventQuestion, questionEvent{QuestionID: w.id, RoundID: w.round, CallID: w.object, State: to})
 	}
 	t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to),
 		now.UnixMicro(), w.id)
-	b.store(t.tx)
+	b.writeBatch(t.tx)
 }
 
-// pause pauses a round that waits or has waited, and its session.
-func (t waitTx) pause(round regie.ID, chain int64, now time.Time) {
+// pauseRound pauses a round that waits or has waited, and its session.
+func (t waitTx) pauseRound(round regie.ID, chain int64, now time.Time) {
 	t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round)
 	t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
 }
@@ -67,14 +67,14 @@ func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.
 	t.fail(err)
 	for i := range calls {
 		calls[i].State, calls[i].NotRun, calls[i].Error = regie.CallNotRun, code, &problem
-		b.settled(&calls[i])
+		b.addSettled(&calls[i])
 	}
 	t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code),
 		asJSON{problem}, b.now.UnixMicro(), object)
 }
 
-// withdraw ends all open waits of a round, because something else goes on instead.
-func (t waitTx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) {
+// withdrawWaits ends all open waits of a round, because something else goes on instead.
+func (t waitTx) withdrawWaits(round regie.ID, code regie.NotRunCode, why string, now time.Time) {
 	open, err := t.openWaitsOf("w.round_id = ?", round)
 	if t.fail(err) {
 		return
@@ -120,7 +120,7 @@ func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []s
 			AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?", at.UnixMicro(), dueAtOnce)
 	var failed error
 	for _, w := range due {
-		woken, err := s.expire(ctx, w)
+		woken, err := s.expireWait(ctx, w)
 		ready = append(ready, woken...)
 		if failed = cmp.Or(err, failed); err != nil && regie.CodeOf(err) != regie.CodeDatabaseLocked {
 			break
@@ -135,21 +135,21 @@ func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []s
 	return ready, next, err
 }
 
-// expire ends a wait that is still open, and returns its round where that can be claimed now.
-func (s approvalStore) expire(ctx context.Context, due dueWait) (ready []store.Resolved, err error) {
+// expireWait ends a wait that is still open, and returns its round where that can be claimed now.
+func (s approvalStore) expireWait(ctx context.Context, due dueWait) (ready []store.Resolved, err error) {
 	now := time.Now().UTC()
 	err = s.writer.do(ctx, func(t *tx) error {
 		ready = nil
-		t.hurry()
-		t.hold(ByChain, due.chain)
+		t.hurryCommit()
+		t.holdRow(ByChain, due.chain)
 		open, err := t.waits.openWaitsOf("w.id = ? AND w.deadline = ? AND "+expires, due.id, due.deadline)
 		for _, w := range open {
 			t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now)
 			if w.kind == regie.WaitProvider { // nobody came with its settings (decision 54)
-				t.waits.pause(w.round, w.chain, now)
+				t.waits.pauseRound(w.round, w.chain, now)
 			}
 			fault.Point(fault.ExpireBefore)
-			if t.waits.wake(w.session, w.chain, w.round, now) {
+			if t.waits.wakeRound(w.session, w.chain, w.round, now) {
 				ready = append(ready, store.Resolved{SessionID: w.session, RoundID: w.round, Ready: true})
 			}
 		}

@@ -138,7 +138,7 @@ func transition[T any](ctx context.Context, w *writer, fn func(*tx, *T) error) (
 // anything.
 func (w *writer) commit(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {
 	if w.other != nil {
-		return w.transact(ctx, fn)
+		return w.transactElsewhere(ctx, fn)
 	}
 	o := &op{run: fn, done: make(chan struct{})}
 	select {
@@ -150,11 +150,11 @@ func (w *writer) commit(ctx context.Context, fn func(*tx) error) (wrote bool, er
 	}
 	select {
 	case <-o.done:
-		return o.wrote, explain(o.err, FileName)
+		return o.wrote, explainError(o.err, FileName)
 	case <-w.stopped:
 		select {
 		case <-o.done:
-			return o.wrote, explain(o.err, FileName)
+			return o.wrote, explainError(o.err, FileName)
 		default:
 			return false, errClosed
 		}
@@ -389,8 +389,8 @@ func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) fou
 	return firstRow(t.fetchRows(ctx, query, args))
 }
 
-// explain implements querier: commit explains what a transition returns.
-func (*tx) explain(err error) error { return err }
+// explainError implements querier: commit explains what a transition returns.
+func (*tx) explainError(err error) error { return err }
 
 // readAll reads all rows of a query inside the transaction.
 func readAll[T any](t *tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {

@@ -27,28 +27,28 @@ type editArgs struct {
 	Edits []edit `json:"edits" jsonschema:"the replacements, one after the other: each sees what those before it left"`
 }
 
-func (a editArgs) wish() wish { return wish{path: a.Path, mode: modeEdit, edits: a.Edits} }
+func (a editArgs) fileChange() wish { return wish{path: a.Path, mode: modeEdit, edits: a.Edits} }
 
 func (k *toolkit) editTool() (tool.Tool, error) {
-	handler := changer(k, editArgs.wish)
+	handler := newChanger(k, editArgs.fileChange)
 	handler.Schema = func(s *jsonschema.Schema) {
 		most, least := maxEdits, 1
 		edits := s.Properties["edits"]
 		edits.Types, edits.Type = nil, "array"
 		edits.MinItems, edits.MaxItems = &least, &most
 	}
-	return tool.New(action("files.edit_file",
+	return tool.New(actionDefinition("files.edit_file",
 		"Change parts of a text file of the workspace: replace texts by others, all of them or none. Read the file first: what has changed since you read it is not edited. "+
 			"Line ends, encoding and permissions stay. For a new file, or to replace all of one, use write_file."),
 		handler)
 }
 
-// edited is what the edits leave of a file.
-func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edit) ([]byte, error) {
+// applyEdits is what the edits leave of a file.
+func (k *toolkit) applyEdits(planned *intent, before *workspace.Content, edits []edit) ([]byte, error) {
 	switch {
 	case before.Secret:
 		// What is found in it, and what is not, would tell of it before anybody has allowed that.
-		return nil, about("path", regie.Errorf(regie.CodePathProtected,
+		return nil, parameterError("path", regie.Errorf(regie.CodePathProtected,
 			"%s may hold a secret: it is not edited in parts; a person can allow it to be written as a whole",
 			before.Path))
 	case !before.Exists:
@@ -63,14 +63,14 @@ func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edi
 	text := before.Data
 	for i, e := range edits {
 		var err error
-		if text, err = k.apply(planned, text, e); err != nil {
+		if text, err = k.applyEdit(planned, text, e); err != nil {
 			return nil, inEdit(err, i, len(edits))
 		}
 	}
 	if bytes.Equal(text, before.Data) {
-		return nil, about("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is", before.Path))
+		return nil, parameterError("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is", before.Path))
 	}
-	planned.Lines = lines(text)
+	planned.Lines = countLines(text)
 	return text, nil
 }
 
@@ -86,9 +86,9 @@ func inEdit(err error, i, all int) error {
 	}
 }
 
-// apply makes one edit. Line ends of either kind are taken for the same where all of the file's are
-// alike: a model writes LF, whatever the file has.
-func (k *toolkit) apply(planned *intent, text []byte, e edit) ([]byte, error) {
+// applyEdit makes one edit. Line ends of either kind are taken for the same where all of the file's
+// are alike: a model writes LF, whatever the file has.
+func (k *toolkit) applyEdit(planned *intent, text []byte, e edit) ([]byte, error) {
 	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, error) {
 		return nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
 	}
@@ -101,7 +101,7 @@ func (k *toolkit) apply(planned *intent, text []byte, e edit) ([]byte, error) {
 	}
 	old, _ := withLineEnds([]byte(e.Old), text)
 	fresh, ends := withLineEnds([]byte(e.New), text)
-	found := occurrences(text, old)
+	found := findOccurrences(text, old)
 	switch {
 	case len(found) == 0:
 		return wrong(regie.CodeTextNotFound, "read the file again and copy the text from there, without the line numbers",
@@ -119,8 +119,8 @@ func (k *toolkit) apply(planned *intent, text []byte, e edit) ([]byte, error) {
 	return bytes.ReplaceAll(text, old, fresh), nil
 }
 
-// occurrences are the bytes at which a text stands, none of them overlapping.
-func occurrences(text, old []byte) (out []int) {
+// findOccurrences are the bytes at which a text stands, none of them overlapping.
+func findOccurrences(text, old []byte) (out []int) {
 	for at := 0; ; {
 		i := bytes.Index(text[at:], old)
 		if i < 0 {

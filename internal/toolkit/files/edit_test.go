@@ -174,7 +174,7 @@ func FuzzEdit(f *testing.F) {
 		k := newToolkit(defaultBounds())
 		before := content(text)
 		planned := intent{Path: "f"}
-		out, err := k.edited(&planned, &before, []edit{{Old: old, New: fresh, All: n == 0}})
+		out, err := k.applyEdits(&planned, &before, []edit{{Old: old, New: fresh, All: n == 0}})
 		if err != nil {
 			return
 		}

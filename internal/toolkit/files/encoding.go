@@ -13,7 +13,7 @@ import (
 // checkText refuses to edit what would not come out as it went in, or would mix encodings.
 func checkText(before *workspace.Content) error {
 	if workspace.NotText(before.Data) || !utf8.Valid(before.Data) {
-		return about("path", regie.Errorf(regie.CodeBadArguments,
+		return parameterError("path", regie.Errorf(regie.CodeBadArguments,
 			"%s is not text in UTF-8: it can only be replaced as a whole", before.Path))
 	}
 	return nil

@@ -71,10 +71,10 @@ func newToolkit(b bounds) *toolkit {
 func Tools(indexes Indexes) ([]tool.Tool, error) {
 	k := newToolkit(defaultBounds())
 	k.indexes = indexes
-	return k.tools()
+	return k.allTools()
 }
 
-func (k *toolkit) tools() ([]tool.Tool, error) {
+func (k *toolkit) allTools() ([]tool.Tool, error) {
 	var out []tool.Tool
 	builds := []func() (tool.Tool, error){k.listTool, k.readTool, k.searchTool, k.writeTool, k.editTool, k.deleteTool}
 	if k.indexes != nil {
@@ -90,7 +90,7 @@ func (k *toolkit) tools() ([]tool.Tool, error) {
 	return out, nil
 }
 
-func query(name, description string) regie.ToolDefinition {
+func queryDefinition(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
 		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
 		ParallelSafe: true, Local: true,
@@ -98,16 +98,16 @@ func query(name, description string) regie.ToolDefinition {
 	}
 }
 
-// open confines a call to its workspace. The caller closes it.
-func open(inv *tool.Invocation) (*workspace.Root, error) {
+// openWorkspace confines a call to its workspace. The caller closes it.
+func openWorkspace(inv *tool.Invocation) (*workspace.Root, error) {
 	if inv.Workspace.Root == "" {
 		return nil, regie.Errorf(regie.CodeNotFound, "this workspace has no directory")
 	}
 	return workspace.Open(inv.Workspace.Root)
 }
 
-// about says which parameter an error is about.
-func about(param string, err error) error {
+// parameterError says which parameter an error is about.
+func parameterError(param string, err error) error {
 	if err == nil {
 		return nil
 	}

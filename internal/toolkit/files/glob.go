@@ -27,9 +27,9 @@ type glob struct {
 	bare    bool // it speaks of names, in whatever directory
 }
 
-// compile reads a pattern such as *.go, docs/*.md or **/*.{yml,yaml}. It returns CodeBadPattern for
-// one that does not parse, that speaks of what lies outside, or that would take long to match.
-func compile(pattern string) (glob, error) {
+// compileGlob reads a pattern such as *.go, docs/*.md or **/*.{yml,yaml}. It returns CodeBadPattern
+// for one that does not parse, that speaks of what lies outside, or that would take long to match.
+func compileGlob(pattern string) (glob, error) {
 	g := glob{
 		pattern: strings.TrimPrefix(pattern, "./"),
 		deep:    strings.Contains(pattern, "/") || strings.Contains(pattern, "**"),
@@ -60,8 +60,8 @@ func compile(pattern string) (glob, error) {
 	return g, nil
 }
 
-// matches reports whether a path, relative to the listed directory, is wanted.
-func (g glob) matches(relative string) bool {
+// matchesPath reports whether a path, relative to the listed directory, is wanted.
+func (g glob) matchesPath(relative string) bool {
 	if g.bare {
 		relative = path.Base(relative)
 	}

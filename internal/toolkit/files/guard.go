@@ -15,7 +15,7 @@ import (
 // 8.2, decision 19): the file may hold a secret, or the ignore files name it, which makes it
 // read-only by default.
 func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish) []regie.Sentence {
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish)
 
 // mustAskRead says why a person has to be asked about a read.
 func (k *toolkit) mustAskRead(_ context.Context, inv *tool.Invocation, args readArgs) []regie.Sentence {
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return nil
 	}
@@ -46,9 +46,9 @@ func (k *toolkit) mustAskRead(_ context.Context, inv *tool.Invocation, args read
 	return nil
 }
 
-// allowed refuses a change that needs a person's word and has none for this very file. The engine
-// has asked before it comes to this; what is caught here is a path that led elsewhere then.
-func (k *toolkit) allowed(root *workspace.Root, inv *tool.Invocation, before *workspace.Content) error {
+// checkAllowed refuses a change that needs a person's word and has none for this very file. The
+// engine has asked before it comes to this; what is caught here is a path that led elsewhere then.
+func (k *toolkit) checkAllowed(root *workspace.Root, inv *tool.Invocation, before *workspace.Content) error {
 	why := "may hold a secret"
 	switch {
 	case before.Secret:
@@ -62,13 +62,13 @@ func (k *toolkit) allowed(root *workspace.Root, inv *tool.Invocation, before *wo
 	}) {
 		return nil
 	}
-	return about("path", regie.Errorf(regie.CodePathProtected,
+	return parameterError("path", regie.Errorf(regie.CodePathProtected,
 		"%s %s: it is not changed without a person's word for this very file", before.Path, why))
 }
 
-// granted is the one path, without links, that a person has allowed the call to read although it
-// may hold a secret.
-func granted(inv *tool.Invocation) string {
+// grantedPath is the one path, without links, that a person has allowed the call to read although
+// it may hold a secret.
+func grantedPath(inv *tool.Invocation) string {
 	for _, p := range inv.Preconditions {
 		if p.Kind == regie.PreconditionPlace {
 			return p.Name
@@ -77,13 +77,13 @@ func granted(inv *tool.Invocation) string {
 	return ""
 }
 
-// seen compares a file that is about to be edited, replaced or deleted with what the model has seen
-// of it, or made of it, last. What it has seen is in the store: the results of its reads and the
-// intents of its changes; so a restart changes nothing. A file that is not what the model knows is
-// CodeFileChanged, which is also why an edit does not find its text; any other failure of the call
-// so far is returned as it is. unread says that the model has seen nothing of the file in this
+// checkSeen compares a file that is about to be edited, replaced or deleted with what the model has
+// seen of it, or made of it, last. What it has seen is in the store: the results of its reads and
+// the intents of its changes; so a restart changes nothing. A file that is not what the model knows
+// is CodeFileChanged, which is also why an edit does not find its text; any other failure of the
+// call so far is returned as it is. unread says that the model has seen nothing of the file in this
 // session.
-func (k *toolkit) seen(ctx context.Context, inv *tool.Invocation, root *workspace.Root, w wish,
+func (k *toolkit) checkSeen(ctx context.Context, inv *tool.Invocation, root *workspace.Root, w wish,
 	before *workspace.Content, failure error,
 ) (unread bool, err error) {
 	if code := regie.CodeOf(failure); code != "" && code != regie.CodeTextNotFound && code != regie.CodeTextAmbiguous {
@@ -161,7 +161,7 @@ func (k *toolkit) placeOf(root *workspace.Root, known map[string]string, name st
 // looksTheSame reports whether a read would show now what it showed then: the same lines, whatever
 // lies beyond them.
 func (k *toolkit) looksTheSame(call *regie.Call, args readArgs, before *workspace.Content) bool {
-	now, err := k.show(args, strings.NewReader(string(before.Data)), int64(len(before.Data)))
+	now, err := k.showFile(args, strings.NewReader(string(before.Data)), int64(len(before.Data)))
 	return err == nil && shownLines(now.Content) == shownLines(call.Result)
 }
 

@@ -30,7 +30,7 @@ func newDesk(tb testing.TB, change ...func(*bounds)) *desk {
 		c(&b)
 	}
 	d := &desk{t: tb, dir: filepath.Join(tb.TempDir(), "workspace"), kit: newToolkit(b)}
-	made, err := d.kit.tools()
+	made, err := d.kit.allTools()
 	d.must(err)
 	d.must(os.Mkdir(d.dir, 0o755))
 	d.tools, err = tool.NewRegistry(made...)

@@ -20,20 +20,20 @@ type listArgs struct {
 
 func (k *toolkit) listTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.list_files",
+		queryDefinition("files.list_files",
 			"List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed. .git and what ignore files name is left out; a directory that is ignored is listed if you name it."),
-		tool.Handler[listArgs]{Run: k.list})
+		tool.Handler[listArgs]{Run: k.listFiles})
 }
 
-func (k *toolkit) list(ctx context.Context, inv *tool.Invocation, args listArgs) (tool.Result, error) {
+func (k *toolkit) listFiles(ctx context.Context, inv *tool.Invocation, args listArgs) (tool.Result, error) {
 	if args.Path == "" {
 		args.Path = "."
 	}
-	wanted, err := compile(args.Pattern)
+	wanted, err := compileGlob(args.Pattern)
 	if err != nil {
-		return tool.Result{}, about("pattern", err)
+		return tool.Result{}, parameterError("pattern", err)
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -42,7 +42,7 @@ func (k *toolkit) list(ctx context.Context, inv *tool.Invocation, args listArgs)
 	var out strings.Builder
 	shown, full := 0, false
 	listed, err := root.List(ctx, args.Path, workspace.Listing{
-		Wanted: wanted.matches,
+		Wanted: wanted.matchesPath,
 		Holds:  func(relative string) bool { return recursive && wanted.mayHold(relative) },
 		Show: func(e *workspace.SurveyEntry) bool {
 			if full = shown == k.bounds.listed || out.Len() > k.bounds.shown; full {
@@ -58,7 +58,7 @@ func (k *toolkit) list(ctx context.Context, inv *tool.Invocation, args listArgs)
 	case ctx.Err() != nil:
 		return tool.Result{}, context.Cause(ctx)
 	case err != nil:
-		return tool.Result{}, about("path", err)
+		return tool.Result{}, parameterError("path", err)
 	case shown > 0:
 	case args.Pattern != "":
 		fmt.Fprintf(&out, "nothing in %s matches %q\n", listed.Path, args.Pattern)
@@ -84,7 +84,7 @@ func describeLeft(why string, all int, some []string) string {
 	}
 	var names []string
 	for _, name := range some {
-		names = append(names, printable(name))
+		names = append(names, quoteName(name))
 	}
 	more := ""
 	if all > len(names) {
@@ -95,12 +95,12 @@ func describeLeft(why string, all int, some []string) string {
 
 // describeEntry is the line of an entry: its path, and what it is.
 func describeEntry(e *workspace.SurveyEntry) string {
-	shown := printable(e.Path)
+	shown := quoteName(e.Path)
 	switch {
 	case e.Mode.IsDir():
 		return shown + "/\n"
 	case e.Mode&fs.ModeSymlink != 0:
-		return shown + "\tlink to " + printable(e.Target) + "\n"
+		return shown + "\tlink to " + quoteName(e.Target) + "\n"
 	case !e.Mode.IsRegular():
 		return shown + "\tspecial\n"
 	default:
@@ -108,8 +108,8 @@ func describeEntry(e *workspace.SurveyEntry) string {
 	}
 }
 
-// printable quotes a name that would not look like one line of plain text.
-func printable(name string) string {
+// quoteName quotes a name that would not look like one line of plain text.
+func quoteName(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) >= 0 {
 		return strconv.Quote(name)
 	}

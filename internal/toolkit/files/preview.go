@@ -29,26 +29,26 @@ type change struct {
 	diff           string
 }
 
-// preview shows a change before it is approved (spec 4.2). It reads what prepare reads and refuses
-// what that refuses.
-func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (regie.Preview, error) {
-	root, err := open(inv)
+// previewChange shows a change before it is approved (spec 4.2). It reads what prepare reads and
+// refuses what that refuses.
+func (k *toolkit) previewChange(ctx context.Context, inv *tool.Invocation, w wish) (regie.Preview, error) {
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return regie.Preview{}, err
 	}
 	defer root.Close()
 	c := change{}
-	c.planned, c.before, c.after, err = k.plan(root, inv, w)
-	unread, err := k.seen(ctx, inv, root, w, &c.before, err)
+	c.planned, c.before, c.after, err = k.planChange(root, inv, w)
+	unread, err := k.checkSeen(ctx, inv, root, w, &c.before, err)
 	if err != nil {
 		return regie.Preview{}, err
 	}
 	if c.planned.Made, err = root.Missing(c.planned.Path); err != nil {
-		return regie.Preview{}, about("path", err)
+		return regie.Preview{}, parameterError("path", err)
 	}
 	written, err := root.Clean(w.path)
 	if err != nil {
-		return regie.Preview{}, about("path", err)
+		return regie.Preview{}, parameterError("path", err)
 	}
 	c.text, c.fresh = c.after, string(c.after)
 	switch w.mode {
@@ -63,7 +63,7 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 	}
 	k.compareLines(&c)
 	preview := regie.Preview{
-		Sentence: c.sentence(), Diff: c.diff, Warnings: k.warnings(&c), Once: c.before.Secret ||
+		Sentence: c.describeChange(), Diff: c.diff, Warnings: k.changeWarnings(&c), Once: c.before.Secret ||
 			root.Ignored(c.planned.Path),
 		Preconditions: []regie.Precondition{{
 			Kind: regie.PreconditionFile,
@@ -73,7 +73,7 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 	if written != c.planned.Path {
 		preview.Warnings = append(preview.Warnings, regie.Say("%s leads through a link to %s", written, c.planned.Path))
 	} else { // what a scope compares by its letters must be where it leads
-		preview.Scopes = scopes(c.planned.Path, w.mode)
+		preview.Scopes = writeScopes(c.planned.Path, w.mode)
 	}
 	if unread {
 		preview.Warnings = append(preview.Warnings,
@@ -82,8 +82,8 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 	return preview, nil
 }
 
-// same reports whether the file stays as it is.
-func (c *change) same() bool {
+// isSame reports whether the file stays as it is.
+func (c *change) isSame() bool {
 	return c.before.Exists && c.planned.Before == c.planned.After
 }
 
@@ -95,7 +95,7 @@ func (k *toolkit) compareLines(c *change) {
 		to = "/dev/null"
 	}
 	switch {
-	case c.same(), c.planned.Mode == modeDelete && (c.before.Secret || c.binary()):
+	case c.isSame(), c.planned.Mode == modeDelete && (c.before.Secret || c.isBinary()):
 		return
 	case len(c.after) > k.bounds.diffed || len(before) > k.bounds.diffed:
 		c.huge = true
@@ -103,7 +103,7 @@ func (k *toolkit) compareLines(c *change) {
 		return
 	case !c.before.Exists:
 		from = "/dev/null"
-	case c.binary(), c.before.Secret:
+	case c.isBinary(), c.before.Secret:
 		before, after = "", string(c.text) // only what is written can be shown
 	}
 	found, err := udiff.ToUnifiedDiff(from, to, before, udiff.Lines(before, after), udiff.DefaultContextLines)
@@ -125,22 +125,22 @@ func (k *toolkit) compareLines(c *change) {
 			}
 		}
 	}
-	c.diff, c.differs = found.String(), !c.binary() && !c.before.Secret
+	c.diff, c.differs = found.String(), !c.isBinary() && !c.before.Secret
 }
 
-// binary reports whether the file that is there is not text.
-func (c *change) binary() bool {
+// isBinary reports whether the file that is there is not text.
+func (c *change) isBinary() bool {
 	return workspace.NotText(c.before.Data)
 }
 
-// sentence says what the write does.
-func (c *change) sentence() regie.Sentence {
+// describeChange says what the write does.
+func (c *change) describeChange() regie.Sentence {
 	name, added := c.planned.Path, c.planned.Added
 	switch {
-	case c.planned.Mode == modeDelete && c.differs && lines(c.before.Data) == 1:
+	case c.planned.Mode == modeDelete && c.differs && countLines(c.before.Data) == 1:
 		return regie.Say("delete %s: 1 line, %s bytes", name, strconv.FormatInt(c.before.Size, 10))
 	case c.planned.Mode == modeDelete && c.differs:
-		return regie.Say("delete %s: %s lines, %s bytes", name, strconv.Itoa(lines(c.before.Data)),
+		return regie.Say("delete %s: %s lines, %s bytes", name, strconv.Itoa(countLines(c.before.Data)),
 			strconv.FormatInt(c.before.Size, 10))
 	case c.planned.Mode == modeDelete:
 		return regie.Say("delete %s: %s bytes", name, strconv.FormatInt(c.before.Size, 10))
@@ -152,7 +152,7 @@ func (c *change) sentence() regie.Sentence {
 		return regie.Say("write 1 line to %s (new file)", name)
 	case !c.before.Exists:
 		return regie.Say("write %s lines to %s (new file)", strconv.Itoa(added), name)
-	case c.same():
+	case c.isSame():
 		return regie.Say("write %s again as it is: nothing changes", name)
 	case c.planned.Mode == modeAppend && added == 1:
 		return regie.Say("append 1 line to %s", name)
@@ -166,8 +166,8 @@ func (c *change) sentence() regie.Sentence {
 	}
 }
 
-// warnings are what the diff does not show by itself.
-func (k *toolkit) warnings(c *change) []regie.Sentence {
+// changeWarnings are what the diff does not show by itself.
+func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 	var out []regie.Sentence
 	say := func(s regie.Sentence) { out = append(out, s) }
 	if n := plain.Count(strings.ReplaceAll(c.fresh, "\r\n", "\n")); n > 0 {
@@ -177,7 +177,7 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	switch {
 	case c.before.Secret && c.before.Exists:
 		say(regie.Say("what stands in the file is not shown, because it may be secret"))
-	case c.binary():
+	case c.isBinary():
 		say(regie.Say("it is not text (%s)", kindOf(c.before.Data)))
 	case !utf8.Valid(c.before.Data):
 		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
@@ -208,9 +208,9 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 // allCRLF reports whether each line of a text ends in CRLF, or none ends at all.
 func allCRLF(text string) bool { return strings.Count(text, "\n") == strings.Count(text, "\r\n") }
 
-// scopes are what an answer about a write may cover besides this very call (decision 20), the
+// writeScopes are what an answer about a write may cover besides this very call (decision 20), the
 // narrowest first: this file, the files below its directory, those below the topmost one, all.
-func scopes(name, mode string) []regie.Scope {
+func writeScopes(name, mode string) []regie.Scope {
 	scope := func(kind regie.ScopeKind, value string, words regie.Sentence) regie.Scope {
 		return regie.Scope{Field: "path", Kind: kind, Value: value, Sentence: words}
 	}
@@ -231,24 +231,24 @@ func scopes(name, mode string) []regie.Scope {
 	return append(out, regie.Scope{Kind: regie.ScopeAny, Sentence: regie.Say("any file of this workspace")})
 }
 
-// check compares the file with what a preview showed (decision 20).
-func (k *toolkit) check(_ context.Context, inv *tool.Invocation, w wish, preconditions []regie.Precondition) error {
+// checkPreview compares the file with what a preview showed (decision 20).
+func (k *toolkit) checkPreview(_ context.Context, inv *tool.Invocation, w wish, preconditions []regie.Precondition) error {
 	var now workspace.Content
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err == nil {
 		defer root.Close()
 		now, err = root.Load(w.path, k.bounds.changed)
 	}
-	if stale := compare(&now, err, preconditions); stale != nil {
+	if stale := compareStates(&now, err, preconditions); stale != nil {
 		return stale
 	}
-	return about("path", err)
+	return parameterError("path", err)
 }
 
-// compare returns CodeStalePreview where a file, or the failure to load it, is not what was
+// compareStates returns CodeStalePreview where a file, or the failure to load it, is not what was
 // approved. It returns nil where nothing was asked to be compared, and where the failure does not
 // tell: its caller fails with that.
-func compare(now *workspace.Content, failure error, preconditions []regie.Precondition) error {
+func compareStates(now *workspace.Content, failure error, preconditions []regie.Precondition) error {
 	if len(preconditions) == 0 {
 		return nil
 	}
@@ -258,13 +258,13 @@ func compare(now *workspace.Content, failure error, preconditions []regie.Precon
 	case regie.CodeNoPermission, regie.CodeToolError, regie.CodeInternal:
 		return nil
 	default:
-		return about("path", regie.Errorf(regie.CodeStalePreview,
+		return parameterError("path", regie.Errorf(regie.CodeStalePreview,
 			"the file is no longer what the preview showed: %v", failure))
 	}
 	hash := now.Identity()
 	for _, p := range preconditions {
 		if p.Kind != regie.PreconditionFile || p.Name != now.Path || p.Hash != hash {
-			return about("path", regie.Errorf(regie.CodeStalePreview,
+			return parameterError("path", regie.Errorf(regie.CodeStalePreview,
 				"%s is no longer what the preview showed: it has to be approved anew", now.Path))
 		}
 	}

@@ -422,7 +422,7 @@ func FuzzPreview(f *testing.F) {
 			}
 			var was, now, added, removed int
 			if _, err := fmt.Sscanf(p.Sentence.String(), "replace file: +%d −%d lines", &added, &removed); err == nil {
-				was, now = lines([]byte(before)), lines([]byte(content))
+				was, now = countLines([]byte(before)), countLines([]byte(content))
 				if was+added-removed != now {
 					t.Errorf("%q: %d lines become %d", p.Sentence.String(), was, now)
 				}

@@ -27,11 +27,11 @@ type readArgs struct {
 
 func (k *toolkit) readTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.read_file",
+		queryDefinition("files.read_file",
 			"Read a text file of the workspace. Lines are numbered. A long file is shown in parts, and the end of a part says where to go on. What is not text is described. "+
 				"A file that may hold a secret, such as .env, is only read when a person allows it."),
 		tool.Handler[readArgs]{
-			Run: k.read, MustAsk: k.mustAskRead, Preview: k.previewRead,
+			Run: k.readFile, MustAsk: k.mustAskRead, Preview: k.previewRead,
 			Schema: func(s *jsonschema.Schema) {
 				atLeast(s, "start_line", 1)
 				atLeast(s, "end_line", 1)
@@ -39,34 +39,34 @@ func (k *toolkit) readTool() (tool.Tool, error) {
 		})
 }
 
-func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
+func (k *toolkit) readFile(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
-	if err := args.check(); err != nil {
+	if err := args.checkRange(); err != nil {
 		return tool.Result{}, err
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer root.Close()
-	allowed := granted(inv)
+	allowed := grantedPath(inv)
 	if place, err := root.Place(args.Path); err == nil && allowed != "" && place.Path != allowed {
-		return tool.Result{}, about("path", regie.Errorf(regie.CodeStalePreview,
+		return tool.Result{}, parameterError("path", regie.Errorf(regie.CodeStalePreview,
 			"%s no longer leads to %s, which was approved", args.Path, allowed))
 	}
 	f, info, err := root.OpenGranted(args.Path, allowed)
 	if err != nil {
-		return tool.Result{}, about("path", err)
+		return tool.Result{}, parameterError("path", err)
 	}
 	defer f.Close()
-	return k.show(args, f, info.Size())
+	return k.showFile(args, f, info.Size())
 }
 
-func (a readArgs) check() error {
+func (a readArgs) checkRange() error {
 	if a.EndLine > 0 && a.EndLine < a.StartLine {
-		return about("end_line", regie.Errorf(regie.CodeBadArguments,
+		return parameterError("end_line", regie.Errorf(regie.CodeBadArguments,
 			"end_line %d lies before start_line %d", a.EndLine, a.StartLine))
 	}
 	return nil
@@ -74,21 +74,21 @@ func (a readArgs) check() error {
 
 // previewRead says what is read; what stands in the file is not shown.
 func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args readArgs) (regie.Preview, error) {
-	if err := args.check(); err != nil {
+	if err := args.checkRange(); err != nil {
 		return regie.Preview{}, err
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return regie.Preview{}, err
 	}
 	defer root.Close()
 	place, err := root.Place(args.Path)
 	if err != nil {
-		return regie.Preview{}, about("path", err)
+		return regie.Preview{}, parameterError("path", err)
 	}
 	f, info, err := root.OpenGranted(args.Path, place.Path)
 	if err != nil {
-		return regie.Preview{}, about("path", err)
+		return regie.Preview{}, parameterError("path", err)
 	}
 	_ = f.Close() // nothing was read
 	p := regie.Preview{
@@ -108,13 +108,13 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 	return p, nil
 }
 
-// show is what the model reads of a file of a size.
-func (k *toolkit) show(args readArgs, file io.Reader, size int64) (tool.Result, error) {
+// showFile is what the model reads of a file of a size.
+func (k *toolkit) showFile(args readArgs, file io.Reader, size int64) (tool.Result, error) {
 	in := bufio.NewReaderSize(io.LimitReader(file, k.bounds.scanned), 64<<10)
 	head, err := in.Peek(workspace.Sniffed)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
-		return tool.Result{}, unreadable(args.Path, err)
+		return tool.Result{}, readError(args.Path, err)
 	case len(head) == 0:
 		return tool.Result{Content: args.Path + " is empty"}, nil
 	case workspace.NotText(head):
@@ -128,14 +128,14 @@ func (k *toolkit) show(args readArgs, file io.Reader, size int64) (tool.Result, 
 		in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine,
 		count: size <= k.bounds.counted, cutOff: size > k.bounds.scanned,
 	}
-	if err := p.read(); err != nil {
-		return tool.Result{}, unreadable(args.Path, err)
+	if err := p.readLines(); err != nil {
+		return tool.Result{}, readError(args.Path, err)
 	}
-	return p.result(args.Path)
+	return p.renderResult(args.Path)
 }
 
-// unreadable describes a failure in the middle of a file.
-func unreadable(name string, err error) error {
+// readError describes a failure in the middle of a file.
+func readError(name string, err error) error {
 	if _, coded := errors.AsType[*regie.Error](err); coded || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -159,9 +159,9 @@ type page struct {
 	shown, repaired int // lines
 }
 
-// read goes through the lines up to the last one that is wanted, and to the end of the file where
-// it is small enough to say how many there are.
-func (p *page) read() error {
+// readLines goes through the lines up to the last one that is wanted, and to the end of the file
+// where it is small enough to say how many there are.
+func (p *page) readLines() error {
 	for {
 		line, size, err := nextLine(p.in, p.bounds.line)
 		end := errors.Is(err, io.EOF)
@@ -169,7 +169,7 @@ func (p *page) read() error {
 			return err
 		}
 		if size > 0 || !end {
-			p.show(line, size)
+			p.addLine(line, size)
 		}
 		if end {
 			p.ended = true
@@ -181,8 +181,8 @@ func (p *page) read() error {
 	}
 }
 
-// show adds a line if it is wanted and fits.
-func (p *page) show(line []byte, size int) {
+// addLine adds a line if it is wanted and fits.
+func (p *page) addLine(line []byte, size int) {
 	p.total++
 	if p.total < p.first || p.last > 0 && p.total > p.last || p.next > 0 {
 		return
@@ -194,7 +194,7 @@ func (p *page) show(line []byte, size int) {
 	if whole {
 		line = bytes.TrimSuffix(line, []byte("\r"))
 	}
-	text := visible(line, whole)
+	text := visibleText(line, whole)
 	if !whole {
 		text += fmt.Sprintf("… [the line has %d bytes]", size)
 	}
@@ -215,14 +215,14 @@ func (p *page) show(line []byte, size int) {
 	}
 }
 
-// result is what the model reads: the lines, and what cannot be seen in them.
-func (p *page) result(name string) (tool.Result, error) {
+// renderResult is what the model reads: the lines, and what cannot be seen in them.
+func (p *page) renderResult(name string) (tool.Result, error) {
 	switch {
 	case p.shown == 0 && p.ended && p.cutOff:
-		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeFileTooLarge,
+		return tool.Result{}, parameterError("start_line", regie.Errorf(regie.CodeFileTooLarge,
 			"line %d of %s lies beyond the first %d bytes, which are looked through", p.first, name, p.bounds.scanned))
 	case p.shown == 0:
-		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeBadArguments,
+		return tool.Result{}, parameterError("start_line", regie.Errorf(regie.CodeBadArguments,
 			"%s has no line %d: it has %d lines", name, p.first, p.total))
 	}
 	if p.next > 0 {
@@ -235,14 +235,14 @@ func (p *page) result(name string) (tool.Result, error) {
 		fmt.Fprintf(&p.out, "[only the first %d bytes of the file were looked through]\n", p.bounds.scanned)
 	}
 	if p.repaired > 0 {
-		fmt.Fprintf(&p.out, "[%s with bytes that are not UTF-8, shown as \uFFFD]\n", count(p.repaired))
+		fmt.Fprintf(&p.out, "[%s with bytes that are not UTF-8, shown as \uFFFD]\n", formatLines(p.repaired))
 	}
 	return tool.Result{Content: p.out.String(), Rest: "ask for fewer lines with start_line and end_line"}, nil
 }
 
-// visible makes text of a line's bytes in which nothing acts: what is no character is replaced, and
-// a control character is shown by its picture. A cut line may end in the middle of a character.
-func visible(line []byte, whole bool) string {
+// visibleText makes text of a line's bytes in which nothing acts: what is no character is replaced,
+// and a control character is shown by its picture. A cut line may end in the middle of a character.
+func visibleText(line []byte, whole bool) string {
 	if !whole {
 		for cut := 1; cut < utf8.UTFMax && cut <= len(line); cut++ {
 			if tail := line[len(line)-cut:]; utf8.RuneStart(tail[0]) {

@@ -20,21 +20,21 @@ type searchArgs struct {
 
 func (k *toolkit) searchTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.search_text",
+		queryDefinition("files.search_text",
 			"Look for a text in the text files of the workspace. Each line that holds it is shown as path:line: text. What ignore files name, .git, and what may hold "+
 				"a secret is left out; a path that is ignored is searched if you name it."),
-		tool.Handler[searchArgs]{Run: k.search})
+		tool.Handler[searchArgs]{Run: k.searchFiles})
 }
 
-func (k *toolkit) search(ctx context.Context, inv *tool.Invocation, args searchArgs) (tool.Result, error) {
+func (k *toolkit) searchFiles(ctx context.Context, inv *tool.Invocation, args searchArgs) (tool.Result, error) {
 	if args.Path == "" {
 		args.Path = "."
 	}
-	wanted, err := compile(args.Pattern)
+	wanted, err := compileGlob(args.Pattern)
 	if err != nil {
-		return tool.Result{}, about("pattern", err)
+		return tool.Result{}, parameterError("pattern", err)
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -44,18 +44,18 @@ func (k *toolkit) search(ctx context.Context, inv *tool.Invocation, args searchA
 	a := answer{bounds: k.bounds, args: args}
 	a.seen, err = root.Search(bounded, workspace.Query{
 		Text: args.Query, Regex: args.Regex, CaseSensitive: args.CaseSensitive, Path: args.Path,
-		Wanted: wanted.matches, Holds: wanted.mayHold,
+		Wanted: wanted.matchesPath, Holds: wanted.mayHold,
 		Most: k.bounds.matches, Clip: k.bounds.around,
-	}, a.add)
+	}, a.addMatch)
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, context.Cause(ctx)
 	case regie.CodeOf(err) == regie.CodeBadPattern:
-		return tool.Result{}, about("query", err)
+		return tool.Result{}, parameterError("query", err)
 	case err != nil:
-		return tool.Result{}, about("path", err)
+		return tool.Result{}, parameterError("path", err)
 	}
-	return tool.Result{Content: a.result(), Rest: "search a deeper path, or for more"}, nil
+	return tool.Result{Content: a.renderResult(), Rest: "search a deeper path, or for more"}, nil
 }
 
 // answer is what a model reads of a search.
@@ -70,16 +70,16 @@ type answer struct {
 	full    bool   // the text is as long as an answer may be
 }
 
-// add takes a match, and reports whether there is room for more.
-func (a *answer) add(m workspace.Match) bool {
-	text := visible([]byte(m.Text), true)
+// addMatch takes a match, and reports whether there is room for more.
+func (a *answer) addMatch(m workspace.Match) bool {
+	text := visibleText([]byte(m.Text), true)
 	if m.Before > 0 {
 		text = "…" + text
 	}
 	if m.After > 0 {
 		text += "…"
 	}
-	line := fmt.Sprintf("%s:%d: %s\n", printable(m.Path), m.Line, text)
+	line := fmt.Sprintf("%s:%d: %s\n", quoteName(m.Path), m.Line, text)
 	if a.matches > 0 && a.out.Len()+len(line) > a.bounds.shown {
 		a.full = true
 		return false
@@ -92,22 +92,22 @@ func (a *answer) add(m workspace.Match) bool {
 	return true
 }
 
-// result adds what was not searched, because a model would take it for searched.
-func (a *answer) result() string {
+// renderResult adds what was not searched, because a model would take it for searched.
+func (a *answer) renderResult() string {
 	note := func(format string, args ...any) { fmt.Fprintf(&a.out, "["+format+"]\n", args...) }
 	cut := a.full || a.seen.More
 	switch {
 	case cut:
 		note("%s in %s, and there are more: look for less, or in a deeper path",
-			many(a.matches, "match", "matches"), many(a.files, "file", "files"))
+			formatCount(a.matches, "match", "matches"), formatCount(a.files, "file", "files"))
 	case a.matches > 0:
-		note("%s in %s", many(a.matches, "match", "matches"), many(a.files, "file", "files"))
+		note("%s in %s", formatCount(a.matches, "match", "matches"), formatCount(a.files, "file", "files"))
 	default:
-		note("no matches in %s", many(int(a.seen.Files), "file", "files"))
+		note("no matches in %s", formatCount(int(a.seen.Files), "file", "files"))
 	}
 	if a.seen.Stopped {
 		note("stopped after %s, %s searched: name a deeper path or a pattern", a.bounds.seeking,
-			many(int(a.seen.Files), "file", "files"))
+			formatCount(int(a.seen.Files), "file", "files"))
 	}
 	if cut { // what was passed by until then says nothing of the rest
 		return strings.TrimSuffix(a.out.String(), "\n")
@@ -132,7 +132,7 @@ func (a *answer) result() string {
 	return strings.TrimSuffix(a.out.String(), "\n")
 }
 
-func many(n int, one, more string) string {
+func formatCount(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}

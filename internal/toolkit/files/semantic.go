@@ -36,18 +36,18 @@ type semanticArgs struct {
 }
 
 func (k *toolkit) semanticTool() (tool.Tool, error) {
-	definition := query("files.search_semantic",
+	definition := queryDefinition("files.search_semantic",
 		"Find the parts of the workspace's files that are about something: by the words of a question and their stems, the parts of names in code, and by meaning where an "+
 			"embedder is configured. The best come first, each with its path, its lines and what it stands under. For an exact text use search_text. What ignore files name, .git, and what may hold a secret is left out.")
 	definition.Local = !k.indexes.Asks()
-	return tool.New(definition, tool.Handler[semanticArgs]{Run: k.semantic, Schema: func(s *jsonschema.Schema) {
+	return tool.New(definition, tool.Handler[semanticArgs]{Run: k.searchSemantic, Schema: func(s *jsonschema.Schema) {
 		atLeast(s, "top_k", 1)
 		most := float64(maxTop)
 		s.Properties["top_k"].Maximum = &most
 	}})
 }
 
-func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args semanticArgs) (tool.Result, error) {
+func (k *toolkit) searchSemantic(ctx context.Context, inv *tool.Invocation, args semanticArgs) (tool.Result, error) {
 	if args.TopK == 0 {
 		args.TopK = defaultTop
 	}
@@ -56,27 +56,27 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 	}
 	switch {
 	case strings.TrimSpace(args.Query) == "":
-		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments,
+		return tool.Result{}, parameterError("query", regie.Errorf(regie.CodeBadArguments,
 			"there is nothing to look for: the query is empty"))
 	case len(args.Query) > maxAsked:
-		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments,
+		return tool.Result{}, parameterError("query", regie.Errorf(regie.CodeBadArguments,
 			"the query has %d bytes, at most %d are allowed", len(args.Query), maxAsked))
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer root.Close()
 	under, err := root.Searchable(args.Path)
 	if err != nil {
-		return tool.Result{}, about("path", err)
+		return tool.Result{}, parameterError("path", err)
 	}
 	x, done, err := k.indexes.Index(ctx, inv.Workspace.Root)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer done()
-	f := found{bounds: k.bounds, args: args, asks: k.indexes.Asks(), behind: k.refresh(ctx, x)}
+	f := found{bounds: k.bounds, args: args, asks: k.indexes.Asks(), behind: k.refreshIndex(ctx, x)}
 	// A few more than are wanted, for those that may no longer be shown.
 	answer, err := x.Search(ctx, index.Query{Text: args.Query, Limit: args.TopK + maxTop, Under: under})
 	switch {
@@ -86,16 +86,16 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 		return tool.Result{}, err
 	}
 	for i := range answer.Hits {
-		if hit := &answer.Hits[i]; f.hits < args.TopK && shown(root, hit.Path) && !f.add(hit) {
+		if hit := &answer.Hits[i]; f.hits < args.TopK && mayShow(root, hit.Path) && !f.addHit(hit) {
 			break
 		}
 	}
-	return tool.Result{Content: f.result(&answer), Rest: "ask for more with a smaller top_k, or in a deeper path"}, nil
+	return tool.Result{Content: f.renderResult(&answer), Rest: "ask for more with a smaller top_k, or in a deeper path"}, nil
 }
 
-// shown reports whether a file that the index knows may be shown now. The index leaves out what may
-// not, but what it knows may be older than a rule, a link or the file's end.
-func shown(root *workspace.Root, name string) bool {
+// mayShow reports whether a file that the index knows may be shown now. The index leaves out what
+// may not, but what it knows may be older than a rule, a link or the file's end.
+func mayShow(root *workspace.Root, name string) bool {
 	place, err := root.Place(name)
 	if err != nil || place.Secret || place.Path != name || root.Ignored(name) {
 		return false
@@ -108,8 +108,8 @@ func shown(root *workspace.Root, name string) bool {
 	return true
 }
 
-// refresh brings an index up to date within its bound, and says why it is not, if it is not.
-func (k *toolkit) refresh(ctx context.Context, x *index.Index) (behind string) {
+// refreshIndex brings an index up to date within its bound, and says why it is not, if it is not.
+func (k *toolkit) refreshIndex(ctx context.Context, x *index.Index) (behind string) {
 	bounded, cancel := context.WithTimeout(ctx, k.bounds.refreshing)
 	defer cancel()
 	var last index.Progress
@@ -119,14 +119,14 @@ func (k *toolkit) refresh(ctx context.Context, x *index.Index) (behind string) {
 		return ""
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return fmt.Sprintf("the index is behind: in %s it took in %s; later searches go on with it",
-			k.bounds.refreshing, many(int(last.Done), "changed file", "changed files"))
+			k.bounds.refreshing, formatCount(int(last.Done), "changed file", "changed files"))
 	default:
 		return "the index could not be brought up to date: " + oneLine(err.Error())
 	}
 }
 
 // oneLine makes a message fit a note.
-func oneLine(s string) string { return visible([]byte(strings.Join(strings.Fields(s), " ")), true) }
+func oneLine(s string) string { return visibleText([]byte(strings.Join(strings.Fields(s), " ")), true) }
 
 // found is what a model reads of a search by meaning.
 type found struct {
@@ -139,17 +139,17 @@ type found struct {
 	full   bool // the text is as long as an answer may be
 }
 
-// add shows a hit with its lines numbered, and reports whether there is room for more.
-func (f *found) add(h *index.Hit) bool {
+// addHit shows a hit with its lines numbered, and reports whether there is room for more.
+func (f *found) addHit(h *index.Hit) bool {
 	var part strings.Builder
-	fmt.Fprintf(&part, "%s:%d-%d", printable(h.Path), h.Start, h.End)
+	fmt.Fprintf(&part, "%s:%d-%d", quoteName(h.Path), h.Start, h.End)
 	if h.Symbol != "" {
 		part.WriteString("  " + oneLine(h.Symbol))
 	}
 	part.WriteByte('\n')
 	number := h.Start
 	for line := range strings.SplitSeq(h.Text, "\n") {
-		fmt.Fprintf(&part, "%6d\t%s\n", number, visible([]byte(strings.TrimSuffix(line, "\r")), true))
+		fmt.Fprintf(&part, "%6d\t%s\n", number, visibleText([]byte(strings.TrimSuffix(line, "\r")), true))
 		number++
 	}
 	part.WriteByte('\n')
@@ -162,9 +162,9 @@ func (f *found) add(h *index.Hit) bool {
 	return true
 }
 
-// result adds how the search was made, because a model would take an answer by words for one by
-// meaning.
-func (f *found) result(answer *index.Answer) string {
+// renderResult adds how the search was made, because a model would take an answer by words for one
+// by meaning.
+func (f *found) renderResult(answer *index.Answer) string {
 	note := func(format string, args ...any) { fmt.Fprintf(&f.out, "["+format+"]\n", args...) }
 	mode := "lexical: by words and their stems"
 	if answer.Mode == index.Hybrid {
@@ -180,9 +180,9 @@ func (f *found) result(answer *index.Answer) string {
 		note("nothing found (%s): try other words, or search_text for an exact text", mode)
 	case f.full:
 		note("%s of %d (%s); more would be too long: ask for fewer, or in a deeper path",
-			many(f.hits, "part", "parts"), f.args.TopK, mode)
+			formatCount(f.hits, "part", "parts"), f.args.TopK, mode)
 	default:
-		note("%s (%s)", many(f.hits, "part", "parts"), mode)
+		note("%s (%s)", formatCount(f.hits, "part", "parts"), mode)
 	}
 	if f.behind != "" {
 		note("%s", f.behind)

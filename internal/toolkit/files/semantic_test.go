@@ -44,7 +44,7 @@ func newIndexed(tb testing.TB, change ...func(*bounds)) (*desk, *shelf) {
 	d := newDesk(tb, change...)
 	s := &shelf{path: filepath.Join(tb.TempDir(), "data", "index.db")}
 	d.kit.indexes = s
-	made, err := d.kit.tools()
+	made, err := d.kit.allTools()
 	d.must(err)
 	d.tools, err = tool.NewRegistry(made...)
 	d.must(err)
@@ -209,7 +209,7 @@ func TestSemanticLocal(t *testing.T) {
 		if definition.Local == asks || definition.Class != regie.ClassRead || definition.Kind != regie.KindQuery {
 			t.Errorf("asking %v: %+v", asks, definition)
 		}
-		if _, err := newToolkit(defaultBounds()).tools(); err != nil {
+		if _, err := newToolkit(defaultBounds()).allTools(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -38,7 +38,7 @@ type wish struct {
 	edits      []edit
 }
 
-func (a writeArgs) wish() wish {
+func (a writeArgs) fileChange() wish {
 	if a.Mode == "" {
 		a.Mode = modeCreate
 	}
@@ -78,45 +78,45 @@ type intent struct {
 }
 
 func (k *toolkit) writeTool() (tool.Tool, error) {
-	handler := changer(k, writeArgs.wish)
+	handler := newChanger(k, writeArgs.fileChange)
 	handler.Schema = func(s *jsonschema.Schema) {
 		s.Properties["mode"].Enum = []any{modeCreate, modeOverwrite, modeAppend}
 		s.Properties["mode"].Default = json.RawMessage(`"create"`)
 	}
-	return tool.New(action("files.write_file",
+	return tool.New(actionDefinition("files.write_file",
 		"Write a text file of the workspace in one step. Missing directories are made. A file that exists keeps its permissions, its encoding and its line ends. To change a part of a file, use edit_file."),
 		handler)
 }
 
-func action(name, description string) regie.ToolDefinition {
+func actionDefinition(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
 		Name: name, Description: description, Kind: regie.KindAction, Class: regie.ClassVerifiable,
 		Risk: regie.RiskInternal, Timeout: 30 * time.Second,
 	}
 }
 
-// changer is the code of a tool that changes one file: they differ in what they wish.
-func changer[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
+// newChanger is the code of a tool that changes one file: they differ in what they wish.
+func newChanger[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
 	return tool.Handler[A]{
 		Prepare: func(ctx context.Context, inv *tool.Invocation, args A) (json.RawMessage, error) {
-			return k.prepare(ctx, inv, wished(args))
+			return k.prepareChange(ctx, inv, wished(args))
 		},
 		Run: func(ctx context.Context, inv *tool.Invocation, args A) (tool.Result, error) {
-			return k.run(ctx, inv, wished(args))
+			return k.applyChange(ctx, inv, wished(args))
 		},
 		Probe: func(ctx context.Context, inv *tool.Invocation, args A) (tool.Evidence, tool.Result, error) {
-			return k.probe(ctx, inv, wished(args))
+			return k.probeChange(ctx, inv, wished(args))
 		},
 		Preview: func(ctx context.Context, inv *tool.Invocation, args A) (regie.Preview, error) {
-			return k.preview(ctx, inv, wished(args))
+			return k.previewChange(ctx, inv, wished(args))
 		},
 		CheckPreconditions: func(ctx context.Context, inv *tool.Invocation, args A,
 			preconditions []regie.Precondition,
 		) error {
-			return k.check(ctx, inv, wished(args), preconditions)
+			return k.checkPreview(ctx, inv, wished(args), preconditions)
 		},
 		Foresee: func(ctx context.Context, inv *tool.Invocation, args A) ([]tool.State, error) {
-			return k.foresee(ctx, inv, wished(args))
+			return k.foreseeChange(ctx, inv, wished(args))
 		},
 		MustAsk: func(ctx context.Context, inv *tool.Invocation, args A) []regie.Sentence {
 			return k.mustAskChange(ctx, inv, wished(args))
@@ -125,28 +125,28 @@ func changer[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
 	}
 }
 
-// prepare records what is there and what will be there, and keeps what is there. It changes nothing
-// in the workspace. What it records is what an approval saw, or it fails: from then on run sees to
-// it that the file is what was recorded.
-func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (json.RawMessage, error) {
+// prepareChange records what is there and what will be there, and keeps what is there. It changes
+// nothing in the workspace. What it records is what an approval saw, or it fails: from then on run
+// sees to it that the file is what was recorded.
+func (k *toolkit) prepareChange(ctx context.Context, inv *tool.Invocation, w wish) (json.RawMessage, error) {
 	var planned intent
 	var before workspace.Content
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err == nil {
 		defer root.Close()
-		planned, before, _, err = k.plan(root, inv, w)
+		planned, before, _, err = k.planChange(root, inv, w)
 	}
-	if stale := compare(&before, err, inv.Preconditions); stale != nil {
+	if stale := compareStates(&before, err, inv.Preconditions); stale != nil {
 		return nil, stale
 	}
 	if err == nil {
-		err = k.allowed(root, inv, &before)
+		err = k.checkAllowed(root, inv, &before)
 	}
-	if _, stale := k.seen(ctx, inv, root, w, &before, err); stale != nil {
+	if _, stale := k.checkSeen(ctx, inv, root, w, &before, err); stale != nil {
 		return nil, stale
 	}
 	if planned.Made, err = root.Missing(planned.Path); err != nil {
-		return nil, about("path", err)
+		return nil, parameterError("path", err)
 	}
 	if before.Exists && inv.Keep != nil {
 		if planned.Kept, err = inv.Keep(ctx, before.Data); err != nil {
@@ -159,13 +159,13 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (js
 	return json.Marshal(planned)
 }
 
-// plan reads what is there, or what is assumed to be there by then, and works out what is to be
-// there.
-func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
+// planChange reads what is there, or what is assumed to be there by then, and works out what is to
+// be there.
+func (k *toolkit) planChange(root *workspace.Root, inv *tool.Invocation,
 	w wish,
 ) (planned intent, before workspace.Content, after []byte, err error) {
 	if before, err = root.Load(w.path, k.bounds.changed); err != nil {
-		return planned, before, nil, about("path", err)
+		return planned, before, nil, parameterError("path", err)
 	}
 	if assumed, ok := inv.Assumes(regie.PreconditionFile, before.Path); ok {
 		// who writes a file gives it one name
@@ -183,17 +183,17 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
 	}
 	switch w.mode {
 	case modeEdit:
-		after, err = k.edited(&planned, &before, w.edits)
+		after, err = k.applyEdits(&planned, &before, w.edits)
 	case modeDelete:
 		if !before.Exists {
-			err = about("path", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path))
+			err = parameterError("path", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path))
 		}
 		return planned, before, nil, err
 	default:
-		after, err = written(&planned, &before, w)
+		after, err = newContent(&planned, &before, w)
 	}
 	if err == nil {
-		err = placed(inv, &before, w)
+		err = refuseMasked(inv, &before, w)
 	}
 	if err != nil {
 		return planned, before, nil, err
@@ -201,15 +201,15 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
 	if int64(len(after)) > k.bounds.changed {
 		err = regie.Errorf(regie.CodeFileTooLarge, "%s would have %d bytes, at most %d are allowed", before.Path,
 			len(after), k.bounds.changed)
-		return planned, before, nil, about("content", err)
+		return planned, before, nil, parameterError("content", err)
 	}
 	planned.After, planned.Size = regie.HashOf(after), len(after)
 	return planned, before, after, nil
 }
 
-// placed refuses what would put a placeholder where a secret stands: who read the file has seen the
-// one and means the other, which would be lost.
-func placed(inv *tool.Invocation, before *workspace.Content, w wish) error {
+// refuseMasked refuses what would put a placeholder where a secret stands: who read the file has
+// seen the one and means the other, which would be lost.
+func refuseMasked(inv *tool.Invocation, before *workspace.Content, w wish) error {
 	if name := inv.Mask.Placed(before.Data, w.content); name != "" {
 		return holdsPlaceholder("content", name)
 	}
@@ -229,8 +229,8 @@ func holdsPlaceholder(param, name string) error {
 	}
 }
 
-// written is what a write leaves, with the line ends of the file that is there.
-func written(planned *intent, before *workspace.Content, w wish) (after []byte, err error) {
+// newContent is what a write leaves, with the line ends of the file that is there.
+func newContent(planned *intent, before *workspace.Content, w wish) (after []byte, err error) {
 	if w.mode == modeCreate && before.Exists {
 		return nil, tool.Advice{
 			Err: regie.Errorf(regie.CodeFileExists, "%s exists already", before.Path), Param: "mode",
@@ -239,7 +239,7 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 	}
 	content, ends := withLineEnds([]byte(w.content), before.Data)
 	planned.Ends = ends
-	planned.Added = lines(content)
+	planned.Added = countLines(content)
 	switch w.mode {
 	case modeAppend:
 		if err := checkText(before); err != nil {
@@ -252,21 +252,21 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 		content = slices.Concat(whole, content)
 	case modeCreate, modeOverwrite:
 	default:
-		return nil, about("mode", regie.Errorf(regie.CodeBadArguments,
+		return nil, parameterError("mode", regie.Errorf(regie.CodeBadArguments,
 			"there is no mode %q: use create, overwrite or append", w.mode))
 	}
-	planned.Lines = lines(content)
+	planned.Lines = countLines(content)
 	return content, nil
 }
 
-// foresee says what a call is going to leave.
-func (k *toolkit) foresee(_ context.Context, inv *tool.Invocation, w wish) ([]tool.State, error) {
-	root, err := open(inv)
+// foreseeChange says what a call is going to leave.
+func (k *toolkit) foreseeChange(_ context.Context, inv *tool.Invocation, w wish) ([]tool.State, error) {
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	planned, _, after, err := k.plan(root, inv, w)
+	planned, _, after, err := k.planChange(root, inv, w)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func withLineEnds(text, file []byte) ([]byte, string) {
 	return out, name
 }
 
-func lines(text []byte) int {
+func countLines(text []byte) int {
 	n := bytes.Count(text, []byte("\n"))
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		n++
@@ -306,23 +306,23 @@ func readIntent(inv *tool.Invocation) (planned intent, err error) {
 	return planned, nil
 }
 
-// run does what was prepared, if everything still is as it was then.
-func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.Result, error) {
+// applyChange does what was prepared, if everything still is as it was then.
+func (k *toolkit) applyChange(ctx context.Context, inv *tool.Invocation, w wish) (tool.Result, error) {
 	planned, err := readIntent(inv)
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
 	defer root.Close()
-	release, err := k.reserve(ctx, inv.Workspace.Root, planned.Path)
+	release, err := k.reserveFile(ctx, inv.Workspace.Root, planned.Path)
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
 	defer release()
-	now, before, after, err := k.plan(root, inv, w)
+	now, before, after, err := k.planChange(root, inv, w)
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileExists, code != "" && w.mode == modeEdit &&
 		(code == regie.CodeTextNotFound || code == regie.CodeTextAmbiguous):
@@ -346,17 +346,17 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.R
 	case err != nil: // in the middle of the step that counts: the probe looks at what is there
 		return tool.Result{}, err
 	}
-	return planned.result(), nil
+	return planned.describeResult(), nil
 }
 
 func changedSince(planned intent) error {
-	return about("path", regie.Errorf(regie.CodeFileChanged,
+	return parameterError("path", regie.Errorf(regie.CodeFileChanged,
 		"%s has changed since the call was prepared: read it again", planned.Path))
 }
 
-// reserve waits for other writes of the same file. Two files share a place by chance; that costs
-// time and nothing else.
-func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(), err error) {
+// reserveFile waits for other writes of the same file. Two files share a place by chance; that
+// costs time and nothing else.
+func (k *toolkit) reserveFile(ctx context.Context, root, path string) (release func(), err error) {
 	place := k.writing[maphash.String(k.seed, root+"\x00"+path)%uint64(len(k.writing))]
 	select {
 	case place <- struct{}{}:
@@ -366,14 +366,14 @@ func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(
 	}
 }
 
-// probe compares the file with what was before and what should be after. It removes nothing but the
-// temporary file of this very call, which a crash left.
-func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.Evidence, tool.Result, error) {
+// probeChange compares the file with what was before and what should be after. It removes nothing
+// but the temporary file of this very call, which a crash left.
+func (k *toolkit) probeChange(_ context.Context, inv *tool.Invocation, w wish) (tool.Evidence, tool.Result, error) {
 	planned, err := readIntent(inv)
 	if err != nil {
 		return tool.Unsure, tool.Result{}, err
 	}
-	root, err := open(inv)
+	root, err := openWorkspace(inv)
 	if err != nil {
 		return tool.Unsure, tool.Result{}, err
 	}
@@ -388,7 +388,7 @@ func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.E
 	}
 	switch now.Identity() {
 	case planned.After:
-		return tool.Happened, planned.result(), nil // also if the file was like this before: then nothing had to happen
+		return tool.Happened, planned.describeResult(), nil // also if the file was like this before: then nothing had to happen
 	case planned.Before:
 		return tool.NotHappened, tool.Result{}, nil
 	default:
@@ -396,21 +396,21 @@ func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.E
 	}
 }
 
-// result says what was done.
-func (i intent) result() tool.Result {
+// describeResult says what was done.
+func (i intent) describeResult() tool.Result {
 	var b strings.Builder
 	switch {
 	case i.Mode == modeDelete:
 		fmt.Fprintf(&b, "deleted %s, %d bytes; its content is kept, and a person can undo this", i.Path, i.BeforeSize)
 	case i.Mode == modeEdit:
-		fmt.Fprintf(&b, "edited %s in %s, now %s, %d bytes", i.Path, many(i.Places, "place", "places"),
-			count(i.Lines), i.Size)
+		fmt.Fprintf(&b, "edited %s in %s, now %s, %d bytes", i.Path, formatCount(i.Places, "place", "places"),
+			formatLines(i.Lines), i.Size)
 	case i.Before.IsZero():
-		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
+		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, formatLines(i.Lines), i.Size)
 	case i.Mode == modeAppend:
-		fmt.Fprintf(&b, "appended %s to %s, now %s, %d bytes", count(i.Added), i.Path, count(i.Lines), i.Size)
+		fmt.Fprintf(&b, "appended %s to %s, now %s, %d bytes", formatLines(i.Added), i.Path, formatLines(i.Lines), i.Size)
 	default:
-		fmt.Fprintf(&b, "replaced %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
+		fmt.Fprintf(&b, "replaced %s, %s, %d bytes", i.Path, formatLines(i.Lines), i.Size)
 	}
 	if i.Before == i.After {
 		b.WriteString("; that is what it held before")
@@ -427,4 +427,4 @@ func (i intent) result() tool.Result {
 	return tool.Result{Content: b.String()}
 }
 
-func count(lines int) string { return many(lines, "line", "lines") }
+func formatLines(lines int) string { return formatCount(lines, "line", "lines") }

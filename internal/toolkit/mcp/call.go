@@ -33,9 +33,9 @@ func (t *remote) Definition() regie.ToolDefinition { return t.definition }
 // and refuses to run a tool that the server no longer describes as it did: CodeToolChanged,
 // CodeServerDown (both NotDone), CodeServerLost, or CodeToolError with what the server said.
 func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, error) {
-	ctx, cancel := t.server.within(ctx)
+	ctx, cancel := t.server.boundContext(ctx)
 	defer cancel()
-	session, err := t.server.ready(ctx, t)
+	session, err := t.server.readySession(ctx, t)
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
@@ -48,9 +48,9 @@ func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, er
 		Meta: sdk.Meta{KeyMeta: inv.CallID.String()}, Name: t.remote, Arguments: arguments,
 	})
 	if err != nil {
-		return tool.Result{}, t.server.failed(ctx, session, flight, err)
+		return tool.Result{}, t.server.explainFailure(ctx, session, flight, err)
 	}
-	text := scrub(content(result), t.server.secrets)
+	text := hideSecrets(renderContent(result), t.server.secrets)
 	switch {
 	case result.NeedsInput():
 		return tool.Result{}, regie.Errorf(regie.CodeToolError,
@@ -64,55 +64,55 @@ func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, er
 	return tool.Result{Content: text}, nil
 }
 
-// failed names what became of a call that has no result. It is NotDone only where the call cannot
-// have been taken up: nothing of it was written, or the answer says by the protocol's own words
-// that it was not processed.
-func (s *Server) failed(ctx context.Context, session *session, flight *flight, err error) error {
+// explainFailure names what became of a call that has no result. It is NotDone only where the call
+// cannot have been taken up: nothing of it was written, or the answer says by the protocol's own
+// words that it was not processed.
+func (s *Server) explainFailure(ctx context.Context, session *session, flight *flight, err error) error {
 	said, answered := errors.AsType[*jsonrpc.Error](err)
 	// The server's life ends its calls' contexts a moment later than its connection: a call that
 	// met the end of that first was closed too.
 	over := ctx.Err() != nil || s.life.Err() != nil
 	switch status := flight.status.Load(); {
 	case !flight.sent.Load() && over:
-		return tool.NotDone{Err: s.ended(ctx)}
+		return tool.NotDone{Err: s.contextEnd(ctx)}
 	case !flight.sent.Load():
-		return tool.NotDone{Err: s.down(err)}
+		return tool.NotDone{Err: s.downError(err)}
 	case answered && said.Code == jsonrpc.CodeInvalidParams:
 		// Also an unknown tool, by the protocol.
 		return tool.NotDone{Err: regie.Errorf(regie.CodeBadArguments, "the MCP server %s refused the call: %s",
-			s.config.Name, s.say(said.Message))}
+			s.config.Name, s.quoteServer(said.Message))}
 	case answered && (said.Code == jsonrpc.CodeMethodNotFound || said.Code == jsonrpc.CodeInvalidRequest ||
 		said.Code == jsonrpc.CodeParseError):
 		return tool.NotDone{Err: regie.Errorf(regie.CodeToolError, "the MCP server %s refused the call: %s",
-			s.config.Name, s.say(said.Message))}
+			s.config.Name, s.quoteServer(said.Message))}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission,
 			"the MCP server %s refused the call with HTTP status %d: check its headers", s.config.Name, status)}
-	case refused(status):
+	case isRefused(status):
 		return tool.NotDone{Err: regie.Errorf(regie.CodeServerDown,
-			"the MCP server %s refused the call with HTTP status %d: %s", s.config.Name, status, s.cause(err))}
+			"the MCP server %s refused the call with HTTP status %d: %s", s.config.Name, status, s.errorCause(err))}
 	case over:
-		return s.ended(ctx)
+		return s.contextEnd(ctx)
 	case answered && said.Code != rejected:
 		return regie.Errorf(regie.CodeToolError, "the MCP server %s answered with an error: %s",
-			s.config.Name, s.say(said.Message))
+			s.config.Name, s.quoteServer(said.Message))
 	case status >= http.StatusInternalServerError:
 		return regie.Errorf(regie.CodeServerLost, "the MCP server %s answered with HTTP status %d", s.config.Name,
 			status)
 	}
-	settled(time.Second, session.over) // what it said last comes a moment later than its end
+	waitClosed(time.Second, session.over) // what it said last comes a moment later than its end
 	return regie.Errorf(regie.CodeServerLost,
 		"the connection to the MCP server %s was lost after the call was sent: %s",
-		s.config.Name, s.epitaph(session, err))
+		s.config.Name, s.describeEnd(session, err))
 }
 
 // rejected is the code by which the SDK marks a message that its transport did not bring over.
 const rejected = -32005
 
-// ended is why a call's context has ended: its own reasons are for the pipeline to explain.
-func (s *Server) ended(ctx context.Context) error {
+// contextEnd is why a call's context has ended: its own reasons are for the pipeline to explain.
+func (s *Server) contextEnd(ctx context.Context) error {
 	if s.life.Err() != nil {
-		return s.closed()
+		return s.closedError()
 	}
 	return ctx.Err()
 }

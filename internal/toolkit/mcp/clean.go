@@ -11,10 +11,10 @@ import (
 // hidden is what a secret is replaced by.
 const hidden = "[hidden]"
 
-// clean makes text of a server's words: without what a reader does not see and a model reads all
-// the same (control characters, bidirectional marks, tags), at most n bytes. Line breaks and tabs
-// stay; what is not UTF-8 becomes U+FFFD.
-func clean(s string, n int) string {
+// cleanText makes text of a server's words: without what a reader does not see and a model reads
+// all the same (control characters, bidirectional marks, tags), at most n bytes. Line breaks and
+// tabs stay; what is not UTF-8 becomes U+FFFD.
+func cleanText(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if plain.Hidden(r) {
 			return -1
@@ -24,8 +24,8 @@ func clean(s string, n int) string {
 	return plain.Clip(strings.TrimSpace(s), n)
 }
 
-// scrub hides the configuration's secrets in a text.
-func scrub(s string, secrets []string) string {
+// hideSecrets hides the configuration's secrets in a text.
+func hideSecrets(s string, secrets []string) string {
 	for _, secret := range secrets {
 		s = strings.ReplaceAll(s, secret, hidden)
 	}
@@ -60,15 +60,15 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// quote returns the last lines, clean and without the secrets; "" where nothing was written.
-func (t *tail) quote(secrets []string) string {
+// lastLines returns the last lines, clean and without the secrets; "" where nothing was written.
+func (t *tail) lastLines(secrets []string) string {
 	t.mu.Lock()
 	whole, cut := string(t.data), t.cut
 	t.mu.Unlock()
 	if _, rest, ok := strings.Cut(whole, "\n"); cut && ok {
 		whole = rest // the first line has lost its beginning, and with it what a secret is recognised by
 	}
-	text := clean(scrub(strings.ToValidUTF8(whole, ""), secrets), maxTail)
+	text := cleanText(hideSecrets(strings.ToValidUTF8(whole, ""), secrets), maxTail)
 	if len(text) <= maxQuote {
 		return text
 	}

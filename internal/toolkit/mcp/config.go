@@ -173,7 +173,7 @@ func (c Config) validateTools() error {
 		}
 	}
 	for name, setting := range c.Tools {
-		if !setting.valid() {
+		if !setting.isValid() {
 			return regie.Errorf(regie.CodeBadRequest,
 				"the tool %q of the MCP server %s can be a query of class read, or an action of class keyed or once",
 				plain.Clip(name, 60), c.Name)
@@ -182,7 +182,7 @@ func (c Config) validateTools() error {
 	return nil
 }
 
-func (s Setting) valid() bool {
+func (s Setting) isValid() bool {
 	switch s.Class {
 	case "":
 		return s.Kind == "" || s.Kind == regie.KindQuery || s.Kind == regie.KindAction
@@ -195,9 +195,9 @@ func (s Setting) valid() bool {
 	}
 }
 
-// offers reports whether the filters let a tool through, by the server's name for it or its
+// offersTool reports whether the filters let a tool through, by the server's name for it or its
 // operation.
-func (c Config) offers(remote, operation string) bool {
+func (c Config) offersTool(remote, operation string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool {
 			byRemote, _ := path.Match(pattern, remote)
@@ -208,11 +208,11 @@ func (c Config) offers(remote, operation string) bool {
 	return !matches(c.Deny) && (len(c.Allow) == 0 || matches(c.Allow))
 }
 
-// secrets are the values that must not show in what the server is quoted with (spec 11.3), longest
-// first, so that none is cut by another. They are told by their names: a directory that a server
-// works in is in its environment too, and must stay readable in its results. Short ones are words
-// of everyday text.
-func (c Config) secrets() []string {
+// secretValues are the values that must not show in what the server is quoted with (spec 11.3),
+// longest first, so that none is cut by another. They are told by their names: a directory that a
+// server works in is in its environment too, and must stay readable in its results. Short ones are
+// words of everyday text.
+func (c Config) secretValues() []string {
 	const worthHiding = 6
 	var out []string
 	for _, values := range []map[string]string{c.Env, c.Headers} {
@@ -238,14 +238,14 @@ func (c Config) secrets() []string {
 	return slices.Compact(out)
 }
 
-func (c Config) timeout() time.Duration {
+func (c Config) callTimeout() time.Duration {
 	if c.Timeout == 0 {
 		return defaultTimeout
 	}
 	return c.Timeout
 }
 
-func (c Config) start() time.Duration {
+func (c Config) startTimeout() time.Duration {
 	if c.StartTimeout == 0 {
 		return defaultStart
 	}

@@ -87,7 +87,7 @@ func TestFilters(t *testing.T) {
 		c := Config{Allow: row.allow, Deny: row.deny}
 		var got []string
 		for _, name := range []string{"get_a", "get_b", "repo/list", "set"} {
-			if c.offers(name, operation(name)) {
+			if c.offersTool(name, operationName(name)) {
 				got = append(got, name)
 			}
 		}
@@ -103,7 +103,7 @@ func TestSecrets(t *testing.T) {
 		Headers: map[string]string{"Authorization": "Bearer hk-canary", "X-Tenant": "household"},
 		Env:     map[string]string{"GITHUB_TOKEN": "ek-canary", "ROOT": "/home/somebody", "PIN_KEY": "1234"},
 	}
-	got := scrub("qk-canary overview Bearer hk-canary hk-canary household ek-canary /home/somebody 1234", c.secrets())
+	got := hideSecrets("qk-canary overview Bearer hk-canary hk-canary household ek-canary /home/somebody 1234", c.secretValues())
 	if want := "[hidden] overview [hidden] [hidden] household [hidden] /home/somebody 1234"; got != want {
 		t.Errorf("got %q", got)
 	}

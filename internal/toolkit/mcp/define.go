@@ -28,11 +28,11 @@ var (
 	operationHashed = regexp.MustCompile(`_[0-9a-f]{16}$`)
 )
 
-// operation is the name under which a server's tool is known here. A name that the registry allows
-// stays; any other, and one made to look like what follows, ends in a hash of itself. So two names
-// never become one, and a name's operation does not depend on what else the server offers: an
+// operationName is the name under which a server's tool is known here. A name that the registry
+// allows stays; any other, and one made to look like what follows, ends in a hash of itself. So two
+// names never become one, and a name's operation does not depend on what else the server offers: an
 // approval of one tool can never come to mean its neighbour.
-func operation(remote string) string {
+func operationName(remote string) string {
 	if len(remote) <= maxOperation && operationSafe.MatchString(remote) && !operationHashed.MatchString(remote) {
 		return remote
 	}
@@ -47,21 +47,21 @@ type offer struct {
 	pin        regie.Hash // of all that the model and the person see of it
 }
 
-// offers makes offers of what a server lists. A tool that cannot be offered is left out and named
-// with the reason; the others stay.
-func offers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
+// makeOffers makes offers of what a server lists. A tool that cannot be offered is left out and
+// named with the reason; the others stay.
+func makeOffers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 	count := map[string]int{}
 	for _, t := range listed {
 		count[t.Name]++
 	}
 	for _, t := range listed {
-		name := clean(t.Name, 60)
+		name := cleanText(t.Name, 60)
 		if count[t.Name] > 1 {
 			// Which of them a call would run is the server's secret.
 			left = append(left, fmt.Sprintf("%s: it is listed %d times", name, count[t.Name]))
 			continue
 		}
-		if !c.offers(t.Name, operation(t.Name)) {
+		if !c.offersTool(t.Name, operationName(t.Name)) {
 			continue
 		}
 		o, err := offerOf(c, t)
@@ -74,7 +74,7 @@ func offers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 	slices.SortFunc(offered, func(a, b offer) int { return strings.Compare(a.definition.Name, b.definition.Name) })
 	for _, o := range offered[min(len(offered), maxTools):] {
 		left = append(left, fmt.Sprintf("%s: only %d tools of a server are taken; choose with allow",
-			clean(o.remote, 60), maxTools))
+			cleanText(o.remote, 60), maxTools))
 	}
 	slices.Sort(left)
 	return offered[:min(len(offered), maxTools)], slices.Compact(left)
@@ -97,15 +97,15 @@ func offerOf(c Config, t *sdk.Tool) (made offer, err error) {
 	if err != nil {
 		return offer{}, err
 	}
-	description := clean(t.Description, maxDescription)
+	description := cleanText(t.Description, maxDescription)
 	if description == "" {
-		description = clean(t.Title, 200)
+		description = cleanText(t.Title, 200)
 	}
 	d := regie.ToolDefinition{
-		Name: c.Name + "." + operation(t.Name), Description: description,
-		Parameters: schema, Timeout: c.timeout(),
+		Name: c.Name + "." + operationName(t.Name), Description: description,
+		Parameters: schema, Timeout: c.callTimeout(),
 	}
-	d.Kind, d.Class, d.Risk = c.judge(t)
+	d.Kind, d.Class, d.Risk = c.judgeTool(t)
 	d.ParallelSafe = d.Kind == regie.KindQuery
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -120,9 +120,9 @@ func offerOf(c Config, t *sdk.Tool) (made offer, err error) {
 	return o, nil
 }
 
-// judge decides what a tool is (spec 13): by the operator's word, else by the server's hints where
-// they are trusted, else the worst.
-func (c Config) judge(t *sdk.Tool) (regie.CallKind, regie.EffectClass, regie.Risk) {
+// judgeTool decides what a tool is (spec 13): by the operator's word, else by the server's hints
+// where they are trusted, else the worst.
+func (c Config) judgeTool(t *sdk.Tool) (regie.CallKind, regie.EffectClass, regie.Risk) {
 	class, risk := regie.ClassOnce, regie.RiskExternal
 	if hints := t.Annotations; c.TrustHints && hints != nil {
 		switch {

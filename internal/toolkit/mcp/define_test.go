@@ -48,7 +48,7 @@ func TestTrustHints(t *testing.T) {
 		{"the operator keeps the hint", true, keyed, Setting{Kind: regie.KindAction}, "action keyed external"},
 	} {
 		c := Config{Name: "box", TrustHints: row.trust, Tools: map[string]Setting{"do": row.setting}}
-		offered, left := offers(c, []*sdk.Tool{{Name: "do", InputSchema: map[string]any{"type": "object"}, Annotations: row.hints}})
+		offered, left := makeOffers(c, []*sdk.Tool{{Name: "do", InputSchema: map[string]any{"type": "object"}, Annotations: row.hints}})
 		if len(left) > 0 {
 			t.Fatalf("%s: %q", row.name, left)
 		}
@@ -61,21 +61,21 @@ func TestTrustHints(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	for _, name := range []string{"read_file", "a", "a.b", "list-all", strings.Repeat("a", 120)} {
-		if operation(name) != name {
-			t.Errorf("%s becomes %s", name, operation(name))
+		if operationName(name) != name {
+			t.Errorf("%s becomes %s", name, operationName(name))
 		}
 	}
 	odd := []string{"read file", "read_file ", "read/file", "read:file", "é", "日本", "a\x00b", "a\u200bb", strings.Repeat("a", 121), strings.Repeat("a", 256), "a_0123456789abcdef"}
-	odd = append(odd, operation("read file")) // a name made to look like the mapped one
+	odd = append(odd, operationName("read file")) // a name made to look like the mapped one
 	legal := regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,140}$`)
 	seen := map[string]string{"read_file": "read_file"}
 	for _, name := range odd {
-		got := operation(name)
+		got := operationName(name)
 		if other, there := seen[got]; there || !legal.MatchString(got) {
 			t.Errorf("%q becomes %q, as does %q", name, got, other)
 		}
 		seen[got] = name
-		if got != operation(name) {
+		if got != operationName(name) {
 			t.Errorf("%q has two names", name)
 		}
 	}
@@ -93,7 +93,7 @@ func TestOffers(t *testing.T) {
 		{Name: "shown", Description: "Reads.\x1b[31m\u202e\u200b\U000E0041\x00 " + strings.Repeat("é", 5000), Title: "Title", InputSchema: schema},
 		{Name: "titled", Title: "Reads\x07 it", InputSchema: schema},
 	}
-	offered, left := offers(Config{Name: "box", Deny: []string{"denied"}, Timeout: 7 * time.Second}, listed)
+	offered, left := makeOffers(Config{Name: "box", Deny: []string{"denied"}, Timeout: 7 * time.Second}, listed)
 	names, tools := []string{}, []tool.Tool{}
 	for _, o := range offered {
 		names = append(names, o.definition.Name)
@@ -102,7 +102,7 @@ func TestOffers(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if want := []string{"box.good", "box." + operation("read file"), "box.shown", "box.titled"}; !slices.Equal(names, want) {
+	if want := []string{"box.good", "box." + operationName("read file"), "box.shown", "box.titled"}; !slices.Equal(names, want) {
 		t.Errorf("offered are %q", names)
 	}
 	if got := strings.Join(left, "\n"); len(left) != 7 || !strings.Contains(got, "twice: it is listed 2 times") || strings.Contains(got, "denied") {
@@ -121,7 +121,7 @@ func TestOffers(t *testing.T) {
 	for i := range many {
 		many[i] = named(fmt.Sprintf("t%04d", i))
 	}
-	if offered, left := offers(Config{Name: "box"}, many); len(offered) != maxTools || len(left) != 2 || !strings.HasPrefix(left[0], "t0500: ") {
+	if offered, left := makeOffers(Config{Name: "box"}, many); len(offered) != maxTools || len(left) != 2 || !strings.HasPrefix(left[0], "t0500: ") {
 		t.Errorf("%d offered, left out %q", len(offered), left)
 	}
 }
@@ -291,10 +291,10 @@ func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\tb\nc": "a\tb\nc", "\na\n": "a", "\x1b]0;x\x07": "]0;x", "a\u2028\u200eb": "ab", "\U000E0049\U000E0067": "", "é\xff": "é\uFFFD", "abcdef": "abcde", "aééé": "aéé",
 	} {
-		if got := clean(in, 5); got != want && len(want) <= 5 {
+		if got := cleanText(in, 5); got != want && len(want) <= 5 {
 			t.Errorf("%q becomes %q", in, got)
 		}
-		if got := clean(in, 5); len(got) > 5 {
+		if got := cleanText(in, 5); len(got) > 5 {
 			t.Errorf("%q becomes %q, which is too long", in, got)
 		}
 	}

@@ -68,7 +68,7 @@ func NewFleet(house *tool.Registry, log *slog.Logger, configs ...Config) (*Fleet
 			m.wait = defaultWait
 		}
 		f.members = append(f.members, m)
-		f.show(m, nil, 0, regie.Errorf(regie.CodeServerDown, "the MCP server %s has not answered yet", c.Name))
+		f.publishTools(m, nil, 0, regie.Errorf(regie.CodeServerDown, "the MCP server %s has not answered yet", c.Name))
 	}
 	return f, nil
 }
@@ -76,7 +76,7 @@ func NewFleet(house *tool.Registry, log *slog.Logger, configs ...Config) (*Fleet
 // Start begins to connect all servers and returns at once.
 func (f *Fleet) Start() {
 	for _, m := range f.members {
-		f.look(m)
+		f.syncRegistry(m)
 	}
 }
 
@@ -88,10 +88,10 @@ func (f *Fleet) Registry() *tool.Registry { return f.registry.Load() }
 // are there it costs a look at each.
 func (f *Fleet) Tools(ctx context.Context) *tool.Registry {
 	for _, m := range f.members { // all of them first: they are tried side by side
-		f.look(m)
+		f.syncRegistry(m)
 	}
 	for _, m := range f.members {
-		f.await(ctx, m)
+		f.awaitTry(ctx, m)
 	}
 	return f.registry.Load()
 }
@@ -109,15 +109,15 @@ func (f *Fleet) Close() {
 	f.tries.Wait()
 }
 
-// look brings the registry in line with what a server has listed, and begins a try where that is
-// not what it offers now.
-func (f *Fleet) look(m *member) {
-	if m.server.stands() == fine && m.shown.Load() == m.server.version.Load() {
+// syncRegistry brings the registry in line with what a server has listed, and begins a try where
+// that is not what it offers now.
+func (f *Fleet) syncRegistry(m *member) {
+	if m.server.currentStanding() == fine && m.shown.Load() == m.server.version.Load() {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stands, shown := m.server.stands(), m.shown.Load()
+	stands, shown := m.server.currentStanding(), m.shown.Load()
 	// A call has read a new list, or has brought the server back. What a server said that is away
 	// counts only once it is there again.
 	if shown != m.server.version.Load() && (stands == fine || stands != gone && shown != 0) {
@@ -132,13 +132,13 @@ func (f *Fleet) look(m *member) {
 	m.try = t
 	f.tries.Go(func() {
 		err := m.server.Ensure(context.Background()) // it ends with the server's life
-		f.settle(m, err)
+		f.handleTry(m, err)
 		close(t.done)
 	})
 }
 
-// await waits for the try that goes on with a server.
-func (f *Fleet) await(ctx context.Context, m *member) {
+// awaitTry waits for the try that goes on with a server.
+func (f *Fleet) awaitTry(ctx context.Context, m *member) {
 	f.mu.Lock()
 	t := m.try
 	f.mu.Unlock()
@@ -154,8 +154,8 @@ func (f *Fleet) await(ctx context.Context, m *member) {
 	}
 }
 
-// settle takes what came of a try.
-func (f *Fleet) settle(m *member, err error) {
+// handleTry takes what came of a try.
+func (f *Fleet) handleTry(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.try = nil
@@ -165,27 +165,27 @@ func (f *Fleet) settle(m *member, err error) {
 		return
 	}
 	m.failures++
-	m.next = m.server.now().Add(m.server.pause(m.failures))
+	m.next = m.server.now().Add(m.server.retryDelay(m.failures))
 	if f.closed {
 		return
 	}
-	if m.server.stands() != gone && m.shown.Load() != 0 && errors.Is(err, context.DeadlineExceeded) {
+	if m.server.currentStanding() != gone && m.shown.Load() != 0 && errors.Is(err, context.DeadlineExceeded) {
 		// it may be at work: its tools stay
 		f.log.Info("MCP server is slow", "server", m.server.config.Name, "error", err)
 		return
 	}
 	f.log.Info("MCP server is away", "server", m.server.config.Name, "try", m.failures, "error", err)
-	f.show(m, nil, 0, err)
+	f.publishTools(m, nil, 0, err)
 }
 
 // showListed puts a server's tools into the registry, as it listed them last.
 func (f *Fleet) showListed(m *member) {
-	tools, version := m.server.listed()
-	f.show(m, tools, version, nil)
+	tools, version := m.server.listedTools()
+	f.publishTools(m, tools, version, nil)
 }
 
-// show puts a server's tools into the registry, or why they are away.
-func (f *Fleet) show(m *member, tools []tool.Tool, version uint64, away error) {
+// publishTools puts a server's tools into the registry, or why they are away.
+func (f *Fleet) publishTools(m *member, tools []tool.Tool, version uint64, away error) {
 	registry, err := f.registry.Load().With(m.server.config.Name, tools, away)
 	if err != nil { // each of the tools was tried alone before it was offered
 		f.log.Error("tools of an MCP server cannot be used", "server", m.server.config.Name, "error", err)

@@ -118,7 +118,7 @@ func told(t *testing.T, s *Server) {
 	t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.Now().Add(20 * time.Second); s.stands() != changed; <-ticker.C {
+	for deadline := time.Now().Add(20 * time.Second); s.currentStanding() != changed; <-ticker.C {
 		if time.Now().After(deadline) {
 			t.Fatal("the server never said that its tools have changed")
 		}

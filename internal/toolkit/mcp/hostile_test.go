@@ -269,7 +269,7 @@ func TestServerAsksWithoutEnd(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	own := []string{"PATH=/bin", "HOME=/h", "LANG=C", "AWS_SECRET_ACCESS_KEY=x", "SHELL=() { :; }", "REGIE_API_KEY=y", "=C:=odd"}
-	got := strings.Join(environment(own, map[string]string{"HOME": "/other", "TOKEN": "z"}), " ")
+	got := strings.Join(processEnv(own, map[string]string{"HOME": "/other", "TOKEN": "z"}), " ")
 	for _, want := range []string{"PATH=/bin", "LANG=C", "HOME=/other", "TOKEN=z"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing in %q", want, got)
@@ -293,14 +293,14 @@ func TestTail(t *testing.T) {
 	if _, err := log.Write([]byte("the end")); err != nil {
 		t.Fatal(err)
 	}
-	quote := log.quote([]string{secret})
+	quote := log.lastLines([]string{secret})
 	if len(log.data) > maxTail || len(quote) > maxQuote+3 || strings.Contains(quote, "canary") || strings.ContainsRune(quote, 0x1b) || !strings.HasSuffix(quote, "the end") {
 		t.Errorf("%d bytes kept, quoted as %q", len(log.data), quote)
 	}
 	if _, err := log.Write([]byte(strings.Repeat("y", 10*maxTail))); err != nil || len(log.data) > maxTail {
 		t.Errorf("%d bytes kept, %v", len(log.data), err)
 	}
-	if quote := (&tail{}).quote(nil); quote != "" {
+	if quote := (&tail{}).lastLines(nil); quote != "" {
 		t.Errorf("an empty one says %q", quote)
 	}
 }

@@ -23,7 +23,7 @@ func newTransport(c Config) *http.Transport {
 	if !c.AllowPrivate {
 		// Control sees the address that is dialled, whatever a name resolved to and however often
 		// that changes.
-		dialer.Control = func(_, address string, _ syscall.RawConn) error { return public(address) }
+		dialer.Control = func(_, address string, _ syscall.RawConn) error { return requirePublic(address) }
 	}
 	return &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
@@ -41,8 +41,8 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
 }
 
-// public refuses to dial an address that is not one of the open internet (spec 11.3).
-func public(address string) error {
+// requirePublic refuses to dial an address that is not one of the open internet (spec 11.3).
+func requirePublic(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked",
@@ -72,7 +72,7 @@ type wire struct {
 	c     Config
 }
 
-func (w *wire) client() *http.Client {
+func (w *wire) httpClient() *http.Client {
 	// A redirected key is a key given away, and the address was checked for its host only.
 	return &http.Client{Transport: w, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -86,7 +86,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	end := func() { release(); cancel() }
 	if _, bounded := ctx.Deadline(); !bounded && request.Method != http.MethodGet {
 		// Answers to the server's own requests have no deadline of the SDK's.
-		timer := time.AfterFunc(w.c.timeout(), cancel)
+		timer := time.AfterFunc(w.c.callTimeout(), cancel)
 		before := end
 		end = func() { timer.Stop(); before() }
 	}
@@ -119,7 +119,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		defer end()
 		_ = response.Body.Close()
 		return nil, regie.Errorf(regie.CodeServerDown, "it redirects to %s: put that address into the configuration",
-			place(response))
+			redirectTarget(response))
 	}
 	body := &bounded{ReadCloser: response.Body, end: end, left: maxMessage}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
@@ -129,8 +129,8 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// place is where a redirect leads, without what may be secret in it.
-func place(response *http.Response) string {
+// redirectTarget is where a redirect leads, without what may be secret in it.
+func redirectTarget(response *http.Response) string {
 	u, err := response.Location()
 	if err != nil {
 		return "nowhere"
@@ -164,8 +164,8 @@ func (b *bounded) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// refused reports whether an HTTP status says that a request was not taken up.
-func refused(status int32) bool {
+// isRefused reports whether an HTTP status says that a request was not taken up.
+func isRefused(status int32) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusNotFound, http.StatusMethodNotAllowed,

@@ -178,7 +178,7 @@ func TestFlightIsOfTheFirstRequest(t *testing.T) {
 	c := Config{AllowPrivate: true}
 	transport := newTransport(c)
 	defer transport.CloseIdleConnections()
-	client := (&wire{inner: transport, alone: transport, life: t.Context(), c: c}).client()
+	client := (&wire{inner: transport, alone: transport, life: t.Context(), c: c}).httpClient()
 	ctx, flight := withFlight(t.Context(), true)
 	for range 2 {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("{}"))
@@ -233,7 +233,7 @@ func TestPublic(t *testing.T) {
 		"[::1]:80": false, "[::]:80": false, "[fe80::1%eth0]:80": false, "[fc00::1]:80": false, "[::ffff:127.0.0.1]:80": false, "[64:ff9b::7f00:1]:80": false,
 		"[2002:7f00:1::]:80": false, "somewhere:80": false,
 	} {
-		if err := public(address); (err == nil) != want {
+		if err := requirePublic(address); (err == nil) != want {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -103,7 +103,7 @@ func TestNpmServerOverHTTP(t *testing.T) {
 	}
 	listener.Close()
 	cmd := exec.CommandContext(context.Background(), node, script, "streamableHttp")
-	cmd.Env = append(environment(os.Environ(), nil), "PORT="+port)
+	cmd.Env = append(processEnv(os.Environ(), nil), "PORT="+port)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

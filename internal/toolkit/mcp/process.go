@@ -22,8 +22,8 @@ var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TMPDIR",
 }
 
-// environment is all that a server's process gets.
-func environment(own []string, extra map[string]string) []string {
+// processEnv is all that a server's process gets.
+func processEnv(own []string, extra map[string]string) []string {
 	var out []string
 	for _, pair := range own {
 		name, value, _ := strings.Cut(pair, "=")
@@ -60,17 +60,18 @@ type process struct {
 	state   string        // how it ended; set before done
 }
 
-// run starts a server's command. Whoever reads its output must close drained at the end of it.
-func run(c Config, log *tail, grace time.Duration) (*process, error) {
+// startProcess starts a server's command. Whoever reads its output must close drained at the end of
+// it.
+func startProcess(c Config, log *tail, grace time.Duration) (*process, error) {
 	p := &process{
 		log: log, grace: grace, stop: make(chan struct{}), drained: make(chan struct{}),
 		logged: make(chan struct{}), done: make(chan struct{}),
 	}
 	p.cmd = exec.Command(c.Command[0], //nolint:noctx // it outlives the call that starts it; supervise ends it
 		c.Command[1:]...)
-	p.cmd.Dir, p.cmd.Env = c.Dir, environment(os.Environ(), c.Env)
+	p.cmd.Dir, p.cmd.Env = c.Dir, processEnv(os.Environ(), c.Env)
 	ownGroup(p.cmd)
-	theirs, err := p.pipes()
+	theirs, err := p.openPipes()
 	if err == nil {
 		err = p.cmd.Start()
 	}
@@ -83,13 +84,13 @@ func run(c Config, log *tail, grace time.Duration) (*process, error) {
 			plain.Clip(c.Command[0], 200), c.Name, err)
 	}
 	go p.copyLog()
-	go p.supervise()
+	go p.superviseProcess()
 	return p, nil
 }
 
-// pipes connects the command with us and returns its ends of the pipes, to be closed once it has
-// them.
-func (p *process) pipes() (theirs []*os.File, err error) {
+// openPipes connects the command with us and returns its ends of the pipes, to be closed once it
+// has them.
+func (p *process) openPipes() (theirs []*os.File, err error) {
 	var stdin, stdout, stderr *os.File
 	if stdin, p.in, err = os.Pipe(); err == nil {
 		if p.out, stdout, err = os.Pipe(); err == nil {
@@ -106,8 +107,8 @@ func (p *process) closePipes() {
 	}
 }
 
-// halt asks for the end of the process; done tells when it has come.
-func (p *process) halt() { p.once.Do(func() { close(p.stop) }) }
+// requestEnd asks for the end of the process; done tells when it has come.
+func (p *process) requestEnd() { p.once.Do(func() { close(p.stop) }) }
 
 // copyLog keeps the end of what the process says on its standard error.
 func (p *process) copyLog() {
@@ -115,20 +116,20 @@ func (p *process) copyLog() {
 	_, _ = io.Copy(p.log, p.err) // it ends with the pipe
 }
 
-// supervise waits for the end of the process or brings it about, then clears up after it.
-func (p *process) supervise() {
+// superviseProcess waits for the end of the process or brings it about, then clears up after it.
+func (p *process) superviseProcess() {
 	defer close(p.done)
 	exited := make(chan struct{})
-	go p.await(exited)
+	go p.awaitExit(exited)
 	select {
 	case <-exited:
 	case <-p.stop:
-		p.end(exited)
+		p.endProcess(exited)
 	}
-	kill(p.cmd) // what it has left behind; the number is ours while the group has members
+	killGroup(p.cmd) // what it has left behind; the number is ours while the group has members
 	// What it wrote before it ended is still in the pipes: an answer may be among it. Only a
 	// process that left the group keeps them open.
-	settled(p.grace, p.drained, p.logged)
+	waitClosed(p.grace, p.drained, p.logged)
 	p.closePipes()
 	<-p.logged
 	select {
@@ -139,29 +140,29 @@ func (p *process) supervise() {
 	}
 }
 
-// await tells of the exit of the process.
-func (p *process) await(exited chan<- struct{}) {
+// awaitExit tells of the exit of the process.
+func (p *process) awaitExit(exited chan<- struct{}) {
 	defer close(exited)
 	_ = p.cmd.Wait() // the state says it all
 }
 
-// end ends the process as the protocol asks: its input is closed, and only one that does not end by
-// itself is signalled, or that never spoke the protocol.
-func (p *process) end(exited <-chan struct{}) {
+// endProcess ends the process as the protocol asks: its input is closed, and only one that does not
+// end by itself is signalled, or that never spoke the protocol.
+func (p *process) endProcess(exited <-chan struct{}) {
 	_ = p.in.Close()
-	if !p.stranger.Load() && settled(p.grace, exited) {
+	if !p.stranger.Load() && waitClosed(p.grace, exited) {
 		return
 	}
-	terminate(p.cmd)
-	if settled(p.grace, exited) {
+	terminateGroup(p.cmd)
+	if waitClosed(p.grace, exited) {
 		return
 	}
-	kill(p.cmd)
-	settled(p.grace, exited)
+	killGroup(p.cmd)
+	waitClosed(p.grace, exited)
 }
 
-// settled waits until all channels are closed, at most the grace, and reports whether they are.
-func settled(grace time.Duration, all ...<-chan struct{}) bool {
+// waitClosed waits until all channels are closed, at most the grace, and reports whether they are.
+func waitClosed(grace time.Duration, all ...<-chan struct{}) bool {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	for _, c := range all {
@@ -178,7 +179,8 @@ func settled(grace time.Duration, all ...<-chan struct{}) bool {
 // terminal's Ctrl-C is not for it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the whole group to end; kill ends it. A group that is gone already is no error.
-func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+// terminateGroup asks the whole group to end; kill ends it. A group that is gone already is no
+// error.
+func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

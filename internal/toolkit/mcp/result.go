@@ -14,9 +14,9 @@ import (
 // bounds what is held and kept.
 const maxContent = 8 << 20
 
-// content renders a result as text: its texts; without any, its structured form; and what else
-// there is by name, type and size, as a model cannot read bytes.
-func content(result *sdk.CallToolResult) string {
+// renderContent renders a result as text: its texts; without any, its structured form; and what
+// else there is by name, type and size, as a model cannot read bytes.
+func renderContent(result *sdk.CallToolResult) string {
 	var b strings.Builder
 	add := func(text string) {
 		if b.Len() > 0 && text != "" {
@@ -30,7 +30,7 @@ func content(result *sdk.CallToolResult) string {
 			texts = append(texts, text.Text)
 			continue
 		}
-		others = append(others, describe(part))
+		others = append(others, describePart(part))
 	}
 	for _, text := range texts {
 		add(text)
@@ -49,28 +49,28 @@ func content(result *sdk.CallToolResult) string {
 	return b.String()
 }
 
-// describe says what a part that is not text is.
-func describe(part sdk.Content) string {
+// describePart says what a part that is not text is.
+func describePart(part sdk.Content) string {
 	switch part := part.(type) {
 	case *sdk.ImageContent:
-		return fmt.Sprintf("[image %s, %d bytes, not shown]", word(part.MIMEType), len(part.Data))
+		return fmt.Sprintf("[image %s, %d bytes, not shown]", shortWord(part.MIMEType), len(part.Data))
 	case *sdk.AudioContent:
-		return fmt.Sprintf("[audio %s, %d bytes, not shown]", word(part.MIMEType), len(part.Data))
+		return fmt.Sprintf("[audio %s, %d bytes, not shown]", shortWord(part.MIMEType), len(part.Data))
 	case *sdk.ResourceLink:
-		return fmt.Sprintf("[resource %q at %s, %s, not shown]", word(part.Name), word(part.URI), word(part.MIMEType))
+		return fmt.Sprintf("[resource %q at %s, %s, not shown]", shortWord(part.Name), shortWord(part.URI), shortWord(part.MIMEType))
 	case *sdk.EmbeddedResource:
 		if part.Resource == nil {
 			return "[resource without content]"
 		}
-		return fmt.Sprintf("[resource at %s, %s, not shown]", word(part.Resource.URI), word(part.Resource.MIMEType))
+		return fmt.Sprintf("[resource at %s, %s, not shown]", shortWord(part.Resource.URI), shortWord(part.Resource.MIMEType))
 	default:
 		return fmt.Sprintf("[content of the kind %T, not shown]", part)
 	}
 }
 
-// word is a short piece of a server's text, in a line of ours.
-func word(s string) string {
-	if s = strings.ReplaceAll(clean(s, 200), "\n", " "); s == "" {
+// shortWord is a short piece of a server's text, in a line of ours.
+func shortWord(s string) string {
+	if s = strings.ReplaceAll(cleanText(s, 200), "\n", " "); s == "" {
 		return "of no given type or name"
 	}
 	return s

@@ -45,7 +45,7 @@ func cleanSchema(raw any) (json.RawMessage, error) {
 	delete(object, "$id") // only a base for references to elsewhere, which are refused
 	for range maxPasses {
 		w := &walk{root: root, state: map[string]*visit{}}
-		work, _, err := w.node("", root, 0)
+		work, _, err := w.cleanNode("", root, 0)
 		switch {
 		case err != nil:
 			return nil, err
@@ -71,11 +71,11 @@ type visit struct {
 	work int // rules below, references followed
 }
 
-// node cleans a part and returns its work, and whether it contains a part that is being looked at:
-// then the reference that led here closes a circle. Every object and list counts as a part,
+// cleanNode cleans a part and returns its work, and whether it contains a part that is being looked
+// at: then the reference that led here closes a circle. Every object and list counts as a part,
 // whatever keyword it stands under: that may find too much in a schema that quotes another, and
 // never too little.
-func (w *walk) node(at string, value any, depth int) (work int, circle bool, err error) {
+func (w *walk) cleanNode(at string, value any, depth int) (work int, circle bool, err error) {
 	if depth > maxNested {
 		return 0, false, fmt.Errorf("its schema is nested deeper than %d levels", maxNested)
 	}
@@ -90,16 +90,16 @@ func (w *walk) node(at string, value any, depth int) (work int, circle bool, err
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		if err := tidy(value); err != nil {
+		if err := cleanObject(value); err != nil {
 			return 0, false, err
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			if add(w.node(at+"/"+escape(key), value[key], depth+1)); err != nil {
+			if add(w.cleanNode(at+"/"+escapeKey(key), value[key], depth+1)); err != nil {
 				return 0, false, err
 			}
 		}
 		if ref, ok := value["$ref"].(string); ok {
-			below, back, err := w.follow(ref, depth)
+			below, back, err := w.followRef(ref, depth)
 			if err != nil {
 				return 0, false, err
 			}
@@ -113,7 +113,7 @@ func (w *walk) node(at string, value any, depth int) (work int, circle bool, err
 		}
 	case []any:
 		for i, part := range value {
-			if add(w.node(at+"/"+strconv.Itoa(i), part, depth+1)); err != nil {
+			if add(w.cleanNode(at+"/"+strconv.Itoa(i), part, depth+1)); err != nil {
 				return 0, false, err
 			}
 		}
@@ -122,9 +122,9 @@ func (w *walk) node(at string, value any, depth int) (work int, circle bool, err
 	return work, circle, nil
 }
 
-// follow returns the work behind a reference, and whether it leads back to a part that contains the
-// reference.
-func (w *walk) follow(ref string, depth int) (work int, back bool, err error) {
+// followRef returns the work behind a reference, and whether it leads back to a part that contains
+// the reference.
+func (w *walk) followRef(ref string, depth int) (work int, back bool, err error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if pointer, err = url.PathUnescape(pointer); err != nil || !local || pointer != "" && pointer[0] != '/' {
 		return 0, false, fmt.Errorf("its schema refers to %q, and only #/… within itself is followed", plain.Clip(ref, 100))
@@ -144,17 +144,17 @@ func (w *walk) follow(ref string, depth int) (work int, back bool, err error) {
 		if next == nil {
 			return 0, false, fmt.Errorf("its schema refers to %q, which is not there", plain.Clip(ref, 100))
 		}
-		target, at = next, at+"/"+escape(key)
+		target, at = next, at+"/"+escapeKey(key)
 	}
-	return w.node(at, target, depth+1)
+	return w.cleanNode(at, target, depth+1)
 }
 
-// escape makes a key a step of a JSON pointer (RFC 6901).
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+// escapeKey makes a key a step of a JSON pointer (RFC 6901).
+func escapeKey(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// tidy cleans one object of a schema: no ways to refer that are not followed here, no patterns that
-// cannot be checked, no hidden text.
-func tidy(schema map[string]any) error {
+// cleanObject cleans one object of a schema: no ways to refer that are not followed here, no
+// patterns that cannot be checked, no hidden text.
+func cleanObject(schema map[string]any) error {
 	for _, keyword := range []string{
 		"$id", "$anchor", "$dynamicRef", "$dynamicAnchor",
 		"$recursiveRef", "$recursiveAnchor",
@@ -179,7 +179,7 @@ func tidy(schema map[string]any) error {
 	}
 	for _, keyword := range []string{"title", "description", "$comment"} {
 		if text, ok := schema[keyword].(string); ok {
-			schema[keyword] = clean(text, maxDescription)
+			schema[keyword] = cleanText(text, maxDescription)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: c, secrets: c.secrets(), log: c.Log, turn: make(chan struct{}, 1), now: time.Now,
+		config: c, secrets: c.secretValues(), log: c.Log, turn: make(chan struct{}, 1), now: time.Now,
 		grace: defaultGrace, freshness: freshness,
 	}
 	if s.log == nil {
@@ -91,22 +91,22 @@ func New(c Config) (*Server, error) {
 // returns CodeServerDown with the server's last words where it does not answer, CodeNoPermission
 // where it asks for a key, and the context's error.
 func (s *Server) Ensure(ctx context.Context) error {
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.boundContext(ctx)
 	defer cancel()
-	if err := s.take(ctx); err != nil {
+	if err := s.takeTurn(ctx); err != nil {
 		return err
 	}
-	defer s.give()
-	return s.ensure(ctx)
+	defer s.giveTurn()
+	return s.ensureSession(ctx)
 }
 
-// ensure is Ensure for who holds the turn.
-func (s *Server) ensure(ctx context.Context) error {
+// ensureSession is Ensure for who holds the turn.
+func (s *Server) ensureSession(ctx context.Context) error {
 	switch {
 	case s.session == nil || s.session.isOver():
-		return s.restart(ctx)
-	case s.session.changed.Swap(false) || s.stale(s.session):
-		if err := s.list(ctx, s.session); err != nil {
+		return s.restartSession(ctx)
+	case s.session.changed.Swap(false) || s.isStale(s.session):
+		if err := s.listTools(ctx, s.session); err != nil {
 			s.session.changed.Store(true)
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *Server) ensure(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) stale(session *session) bool {
+func (s *Server) isStale(session *session) bool {
 	return s.now().Sub(time.Unix(0, session.listed.Load())) >= s.freshness
 }
 
@@ -128,14 +128,14 @@ const (
 	fine
 )
 
-// stands tells how the server is. It waits for nothing.
-func (s *Server) stands() standing {
+// currentStanding tells how the server is. It waits for nothing.
+func (s *Server) currentStanding() standing {
 	switch session := s.live.Load(); {
 	case session == nil || session.isOver():
 		return gone
 	case session.changed.Load():
 		return changed
-	case s.stale(session):
+	case s.isStale(session):
 		return stale
 	default:
 		return fine
@@ -145,12 +145,12 @@ func (s *Server) stands() standing {
 // Tools returns the server's tools as it described them last, by name (spec 4.2), none before it
 // has. Each runs only as long as the server describes it so.
 func (s *Server) Tools() []tool.Tool {
-	tools, _ := s.listed()
+	tools, _ := s.listedTools()
 	return tools
 }
 
-// listed returns the tools with the version of their list.
-func (s *Server) listed() ([]tool.Tool, uint64) {
+// listedTools returns the tools with the version of their list.
+func (s *Server) listedTools() ([]tool.Tool, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]tool.Tool, len(s.offered))
@@ -173,52 +173,52 @@ func (s *Server) Warnings() []string {
 func (s *Server) Close() {
 	s.end()
 	s.turn <- struct{}{} // whoever holds it is bound to life
-	defer s.give()
+	defer s.giveTurn()
 	if s.session != nil {
 		s.session.close()
-		s.hold(nil)
+		s.holdSession(nil)
 	}
 	if s.transport != nil {
 		s.transport.CloseIdleConnections()
 	}
 }
 
-// within bounds a context by the server's life.
-func (s *Server) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// boundContext bounds a context by the server's life.
+func (s *Server) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	release := context.AfterFunc(s.life, cancel)
 	return ctx, func() { release(); cancel() }
 }
 
-// take waits for the turn.
-func (s *Server) take(ctx context.Context) error {
+// takeTurn waits for the turn.
+func (s *Server) takeTurn(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return s.ended(ctx)
+		return s.contextEnd(ctx)
 	}
 	if s.life.Err() != nil {
-		s.give()
-		return s.closed()
+		s.giveTurn()
+		return s.closedError()
 	}
 	return nil
 }
 
-func (s *Server) give() { <-s.turn }
+func (s *Server) giveTurn() { <-s.turn }
 
-func (s *Server) closed() error {
+func (s *Server) closedError() error {
 	return regie.Errorf(regie.CodeServerDown, "the MCP server %s is closed", s.config.Name)
 }
 
-// ready returns a session that a tool can be called in: one that is alive, and whose list says of
-// the tool what it said when it was handed out. Whatever it returns as an error, the tool was not
-// called.
-func (s *Server) ready(ctx context.Context, t *remote) (*session, error) {
-	if err := s.take(ctx); err != nil {
+// readySession returns a session that a tool can be called in: one that is alive, and whose list
+// says of the tool what it said when it was handed out. Whatever it returns as an error, the tool
+// was not called.
+func (s *Server) readySession(ctx context.Context, t *remote) (*session, error) {
+	if err := s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	defer s.give()
-	if err := s.ensure(ctx); err != nil {
+	defer s.giveTurn()
+	if err := s.ensureSession(ctx); err != nil {
 		return nil, err
 	}
 	switch pin, ok := s.session.pins[t.remote]; {
@@ -233,9 +233,9 @@ func (s *Server) ready(ctx context.Context, t *remote) (*session, error) {
 	return s.session, nil
 }
 
-// restart opens a session, for the first time or in place of one that has ended, unless it is too
-// soon for that.
-func (s *Server) restart(ctx context.Context) error {
+// restartSession opens a session, for the first time or in place of one that has ended, unless it
+// is too soon for that.
+func (s *Server) restartSession(ctx context.Context) error {
 	now := s.now()
 	last := s.session
 	if last != nil && last.ended.Sub(last.began) >= steady {
@@ -244,25 +244,25 @@ func (s *Server) restart(ctx context.Context) error {
 	if wait := s.next.Sub(now); wait > 0 && s.restarts > 0 {
 		return regie.Errorf(regie.CodeServerDown,
 			"the MCP server %s is down after %d tries and is left alone for %s: %s",
-			s.config.Name, s.restarts, wait.Round(time.Second), s.epitaph(last, s.failure))
+			s.config.Name, s.restarts, wait.Round(time.Second), s.describeEnd(last, s.failure))
 	}
 	if last != nil {
 		s.log.Warn("MCP server restarts", "server", s.config.Name, "restart", s.restarts+1,
-			"last", s.epitaph(last, nil))
+			"last", s.describeEnd(last, nil))
 	}
-	err := s.open(ctx)
+	err := s.openSession(ctx)
 	if s.tried || err != nil { // a first start that succeeds is no restart
 		s.restarts++
-		s.next = now.Add(s.pause(s.restarts))
+		s.next = now.Add(s.retryDelay(s.restarts))
 	}
 	if s.tried, s.failure = true, err; err != nil {
-		s.hold(nil) // how long the last one lasted was counted
+		s.holdSession(nil) // how long the last one lasted was counted
 	}
 	return err
 }
 
-// pause is the least time from one try to the next.
-func (s *Server) pause(tries int) time.Duration {
+// retryDelay is the least time from one try to the next.
+func (s *Server) retryDelay(tries int) time.Duration {
 	pause := pauses[min(tries, len(pauses)-1)]
 	if s.config.URL != "" {
 		pause = min(pause, patience)
@@ -270,39 +270,39 @@ func (s *Server) pause(tries int) time.Duration {
 	return pause
 }
 
-// hold makes a session the server's.
-func (s *Server) hold(session *session) {
+// holdSession makes a session the server's.
+func (s *Server) holdSession(session *session) {
 	s.session = session
 	s.live.Store(session)
 }
 
-// open connects and lists. On failure there is no session.
-func (s *Server) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.config.start())
+// openSession connects and lists. On failure there is no session.
+func (s *Server) openSession(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.startTimeout())
 	defer cancel()
-	fresh, err := s.dial(ctx)
+	fresh, err := s.dialServer(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.list(ctx, fresh); err != nil {
+	if err := s.listTools(ctx, fresh); err != nil {
 		fresh.close()
 		return err
 	}
-	s.hold(fresh)
+	s.holdSession(fresh)
 	return nil
 }
 
-// list reads the tools of a session and pins what they are now.
-func (s *Server) list(ctx context.Context, session *session) error {
-	ctx, cancel := context.WithTimeout(ctx, s.config.start())
+// listTools reads the tools of a session and pins what they are now.
+func (s *Server) listTools(ctx context.Context, session *session) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.startTimeout())
 	defer cancel()
 	session.changed.Store(false) // before the list is asked for: a change that is told from now on is a new one
-	listed, err := session.tools(ctx)
+	listed, err := session.listTools(ctx)
 	if err != nil {
-		return s.unlisted(ctx, session, err)
+		return s.listError(ctx, session, err)
 	}
 	session.listed.Store(s.now().UnixNano())
-	offered, left := offers(s.config, listed)
+	offered, left := makeOffers(s.config, listed)
 	session.pins = map[string]regie.Hash{}
 	for _, o := range offered {
 		session.pins[o.remote] = o.pin
@@ -323,13 +323,13 @@ func (s *Server) list(ctx context.Context, session *session) error {
 	return nil
 }
 
-// unlisted is the error of a list that could not be read.
-func (s *Server) unlisted(ctx context.Context, session *session, err error) error {
+// listError is the error of a list that could not be read.
+func (s *Server) listError(ctx context.Context, session *session, err error) error {
 	if ctx.Err() != nil && s.life.Err() == nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
 	down := regie.Errorf(regie.CodeServerDown, "the MCP server %s does not list its tools: %s",
-		s.config.Name, s.epitaph(session, err))
+		s.config.Name, s.describeEnd(session, err))
 	down.Err = ctx.Err() // a list that is late says nothing about the connection
 	return down
 }

@@ -43,8 +43,9 @@ type session struct {
 	pins map[string]regie.Hash // by the server's name for the tool
 }
 
-// dial opens a connection, in a newer protocol where the server does not speak the settled one.
-func (s *Server) dial(ctx context.Context) (*session, error) {
+// dialServer opens a connection, in a newer protocol where the server does not speak the settled
+// one.
+func (s *Server) dialServer(ctx context.Context) (*session, error) {
 	session, err := s.dialIn(ctx, settledVersion)
 	said, answered := errors.AsType[*jsonrpc.Error](err)
 	if answered && (said.Code == jsonrpc.CodeMethodNotFound || said.Code == sdk.CodeUnsupportedProtocolVersion) {
@@ -54,12 +55,12 @@ func (s *Server) dial(ctx context.Context) (*session, error) {
 	case err == nil:
 		return session, nil
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
-		return nil, s.ended(ctx)
+		return nil, s.contextEnd(ctx)
 	case ok && coded.Code == regie.CodeServerDown && session == nil: // it says it all
 		return nil, coded
 	}
-	defer session.end()
-	return nil, s.unanswered(session, err)
+	defer session.abandonSession()
+	return nil, s.unansweredError(session, err)
 }
 
 // dialIn opens a connection in one version of the protocol. Where the server was reached and does
@@ -71,12 +72,12 @@ func (s *Server) dialIn(ctx context.Context, version string) (*session, error) {
 	if s.transport != nil {
 		w := &wire{inner: s.transport, alone: s.alone, life: life, c: s.config}
 		transport = &sdk.StreamableClientTransport{
-			Endpoint: s.config.URL, HTTPClient: w.client(),
+			Endpoint: s.config.URL, HTTPClient: w.httpClient(),
 			MaxRetries: 3, MaxEventSize: maxMessage,
 		}
 	} else {
 		var err error
-		if out.process, err = run(s.config, out.log, s.grace); err != nil {
+		if out.process, err = startProcess(s.config, out.log, s.grace); err != nil {
 			cancel()
 			return nil, err
 		}
@@ -90,14 +91,14 @@ func (s *Server) dialIn(ctx context.Context, version string) (*session, error) {
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { out.changed.Store(true) },
 	})
-	client.AddReceivingMiddleware(out.patience(s.now))
-	client.AddSendingMiddleware(uncached)
+	client.AddReceivingMiddleware(out.limitRequests(s.now))
+	client.AddSendingMiddleware(bypassCache)
 	connected, err := client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		if out.process != nil {
 			out.process.stranger.Store(true)
 		}
-		out.halt()
+		out.requestEnd()
 		if out.process != nil {
 			<-out.process.done
 		}
@@ -105,26 +106,26 @@ func (s *Server) dialIn(ctx context.Context, version string) (*session, error) {
 		return out, err
 	}
 	out.client = connected
-	go out.watch(s.now)
+	go out.watchConnection(s.now)
 	return out, nil
 }
 
-// watch waits for the end of the connection, and then brings about the end of the rest.
-func (s *session) watch(now func() time.Time) {
+// watchConnection waits for the end of the connection, and then brings about the end of the rest.
+func (s *session) watchConnection(now func() time.Time) {
 	defer close(s.over)
 	_ = s.client.Wait() // why it ended is in the log, or in the error of the call that met it
 	s.ended = now()
-	s.halt()
+	s.requestEnd()
 	if s.process != nil {
 		<-s.process.done
 	}
 }
 
-// halt asks everything of the session to end.
-func (s *session) halt() {
+// requestEnd asks everything of the session to end.
+func (s *session) requestEnd() {
 	s.cancel()
 	if s.process != nil {
-		s.process.halt()
+		s.process.requestEnd()
 	}
 }
 
@@ -132,20 +133,20 @@ func (s *session) halt() {
 // about to.
 func (s *session) close() {
 	if s.process != nil {
-		s.process.halt() // its input is closed first, as the protocol asks
+		s.process.requestEnd() // its input is closed first, as the protocol asks
 	}
 	// The SDK waits for answers to the server's own requests to be taken, and over HTTP for the
 	// server to note the end.
-	timer := time.AfterFunc(goodbye, s.halt)
+	timer := time.AfterFunc(goodbye, s.requestEnd)
 	defer timer.Stop()
 	_ = s.client.Close()
 	<-s.over
 }
 
-// end is close for a session that never came to be.
-func (s *session) end() {
+// abandonSession is close for a session that never came to be.
+func (s *session) abandonSession() {
 	if s != nil {
-		s.halt()
+		s.requestEnd()
 	}
 }
 
@@ -158,16 +159,16 @@ func (s *session) isOver() bool {
 	}
 }
 
-// patience ends the session of a server that asks without end: the SDK answers each of its requests
-// from a goroutine.
-func (s *session) patience(now func() time.Time) sdk.Middleware {
+// limitRequests ends the session of a server that asks without end: the SDK answers each of its
+// requests from a goroutine.
+func (s *session) limitRequests(now func() time.Time) sdk.Middleware {
 	asked := rate.NewLimiter(rate.Limit(maxAsked)/60, maxAsked)
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 			if !asked.AllowN(now(), 1) {
 				_, _ = fmt.Fprintf(s.log, "it asked for %s and the like more than %d times in a minute\n",
 					plain.Clip(method, 60), maxAsked)
-				s.halt()
+				s.requestEnd()
 				return nil, errEnded
 			}
 			return next(ctx, method, request)
@@ -175,9 +176,9 @@ func (s *session) patience(now func() time.Time) sdk.Middleware {
 	}
 }
 
-// uncached keeps the SDK from answering a question for the list of tools with an older list:
+// bypassCache keeps the SDK from answering a question for the list of tools with an older list:
 // whoever asks wants to know what it is now.
-func uncached(next sdk.MethodHandler) sdk.MethodHandler {
+func bypassCache(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, request)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil && list != nil {
@@ -187,8 +188,8 @@ func uncached(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// tools reads the whole list, within bounds.
-func (s *session) tools(ctx context.Context) ([]*sdk.Tool, error) {
+// listTools reads the whole list, within bounds.
+func (s *session) listTools(ctx context.Context) ([]*sdk.Tool, error) {
 	var out []*sdk.Tool
 	cursor := ""
 	for range maxPages {

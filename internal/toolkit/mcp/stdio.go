@@ -32,7 +32,7 @@ type stdio struct{ p *process }
 // Connect implements the SDK's Transport.
 func (t stdio) Connect(context.Context) (sdk.Connection, error) {
 	c := &stdioConn{p: t.p, lines: make(chan line), writing: make(chan struct{}, 1)}
-	go c.pump()
+	go c.pumpMessages()
 	return c, nil
 }
 
@@ -50,9 +50,9 @@ type stdioConn struct {
 	open    atomic.Int64  // requests of the server's that have not been answered
 }
 
-// pump reads messages until the output ends. Once the process is to end it reads on, so that a
-// server that still writes is not stopped by a full pipe from ending in good order.
-func (c *stdioConn) pump() {
+// pumpMessages reads messages until the output ends. Once the process is to end it reads on, so
+// that a server that still writes is not stopped by a full pipe from ending in good order.
+func (c *stdioConn) pumpMessages() {
 	defer close(c.p.drained)
 	in, stray := bufio.NewReaderSize(c.p.out, 64<<10), 0
 	for {
@@ -138,7 +138,7 @@ func (c *stdioConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	if c.broken {
 		return errEnded
 	}
-	n, err := c.write(ctx, append(data, '\n'))
+	n, err := c.writeData(ctx, append(data, '\n'))
 	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && n > 0 {
 		flightOf(ctx).sent.Store(true)
 	}
@@ -150,14 +150,14 @@ func (c *stdioConn) Write(ctx context.Context, message jsonrpc.Message) error {
 		return nil
 	case n > 0:
 		c.broken = true
-		c.p.halt()
+		c.p.requestEnd()
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return err
 }
 
-func (c *stdioConn) write(ctx context.Context, data []byte) (int, error) {
+func (c *stdioConn) writeData(ctx context.Context, data []byte) (int, error) {
 	interrupted := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
 		defer close(interrupted)
@@ -174,7 +174,7 @@ func (c *stdioConn) write(ctx context.Context, data []byte) (int, error) {
 // Close implements the SDK's Connection. The SDK calls it under a lock, so it only asks; supervise
 // does it.
 func (c *stdioConn) Close() error {
-	c.p.halt()
+	c.p.requestEnd()
 	return nil
 }
 
