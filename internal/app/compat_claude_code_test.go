@@ -106,16 +106,16 @@ func TestClaudeCode_Tools(t *testing.T) {
 // declares then, and an image.
 func TestClaudeCode_Parts(t *testing.T) {
 	t.Parallel()
-	var image string
+	image := make(chan string, 1)
 	m := newModel(t,
 		says("", call{"a", "ToolSearch", `{"query":"select:TaskStop","max_results":5}`}),
 		says("", call{"b", "TaskStop", `{"task_id":"none"}`}),
 		func(w http.ResponseWriter, r *http.Request) {
-			says("", call{"c", "Read", `{"file_path":"` + image + `"}`})(w, r)
+			says("", call{"c", "Read", `{"file_path":"` + <-image + `"}`})(w, r)
 		},
 		says("Done."))
 	c := newClaudeCode(t, m)
-	image = c.write("p.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"+
+	image <- c.write("p.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"+
 		"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82")
 	if got := c.asks("Do it."); got != "Done." || m.count() != 4 {
 		t.Errorf("%q after %d requests", got, m.count())

@@ -156,10 +156,9 @@ func (p plan) decision(review *regie.Review) regie.Decision {
 		out.Answer = regie.AnswerDeny
 	case n < 84:
 		out.Answer, out.Reason = regie.AnswerDeny, "not this one"
-	default:
+	case len(review.Preview.Scopes) > 0: // no answer for longer covers what a shell runs
 		out.Answer = regie.AnswerSession
-		scopes := review.Preview.Scopes
-		out.Scope = &scopes[dice.IntN(len(scopes))]
+		out.Scope = &review.Preview.Scopes[dice.IntN(len(review.Preview.Scopes))]
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 
 // patienceWithCode is how long a piece may take: expressions of a language can be slow on what was
 // written to make them so.
-const patienceWithCode = 100 * time.Millisecond
+var patienceWithCode = 100 * time.Millisecond
 
 // highlightCode are the lines of a piece of code, in colours where its language is known.
 func highlightCode(source, lang string) (out [][]span) {

@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
@@ -149,6 +150,8 @@ func abs(n int) int {
 // What goes on for long is handed over in pieces, so that what is open stays small, nothing of it
 // is lost, and the highlighting of code knows what stands before.
 func TestLongBlocks(t *testing.T) {
+	defer func(d time.Duration) { patienceWithCode = d }(patienceWithCode)
+	patienceWithCode = time.Minute // a busy machine is none of this test's business
 	for start, word := range map[string]string{"": "été日本 word ", "```\n": "one more\n", "- ": "été日本 word ", "```python\ns = \"\"\"a\n": "a text\n", "|a|\n|-|\n": "|a cell|\n"} {
 		r := markdown{parser: newParser(), width: 60}
 		var said strings.Builder
