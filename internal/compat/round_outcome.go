@@ -127,7 +127,7 @@ func (f *following) passDelta(d *dispatch.Delta) {
 		f.beginReply(d.Exchange)
 	}
 	f.streamed += d.Content
-	f.addText(d.Content)
+	f.addReplyText(d.Content)
 }
 
 // beginReply begins the text of another reply.
@@ -135,8 +135,8 @@ func (f *following) beginReply(exchange int) {
 	f.exchange, f.streamed, f.broken = exchange, "", false
 }
 
-// addText adds text to the answer; replies are apart from each other.
-func (f *following) addText(piece string) {
+// addReplyText adds text to the answer; replies are apart from each other.
+func (f *following) addReplyText(piece string) {
 	if piece == "" {
 		return
 	}
@@ -150,7 +150,7 @@ func (f *following) addText(piece string) {
 func (f *following) addReply(exchange int, text string) {
 	f.beginReply(exchange)
 	f.streamed = text
-	f.addText(text)
+	f.addReplyText(text)
 }
 
 // handleMessage takes a message of the session: the one that was sent has its place now, and a
@@ -186,7 +186,7 @@ func (f *following) addWholeReply(m *regie.Message) {
 		if f.streamed == "" {
 			f.streamed = rest
 		}
-		f.addText(rest)
+		f.addReplyText(rest)
 		f.beginReply(m.Exchange)
 		return
 	}
