@@ -258,7 +258,8 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, 
 		return 0, err
 	}
 	call.UserID = owner.ID
-	caps, err := p.capsOf(root)
+	own, err := p.projects.Settings(root)
+	caps := p.config.File.Caps(control.MainAgent).Lower(own.Caps())
 	if err != nil || caps.IsZero() {
 		return 0, err
 	}
@@ -292,22 +293,12 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, 
 	return min(longest, max(1, afford)), nil
 }
 
-// capsOf are the caps that hold for what is passed on in a workspace.
-func (p *passer) capsOf(root string) (regie.Caps, error) {
-	own, err := p.projects.Settings(root)
-	return p.config.File.Caps(control.MainAgent).Lower(own.Caps()), err
-}
-
 // Caches implements compat.Proxy.
 func (p *passer) Caches(temperature *float64) bool {
-	switch p.config.File.Agents[control.MainAgent].Cache {
-	case config.CacheOn:
-		return true
-	case config.CacheOff:
-		return false
-	default:
-		return temperature != nil && *temperature == 0
-	}
+	agent := p.config.File.Agents[control.MainAgent]
+	agent.Temperature = temperature // the client's decides
+	caches, _ := agent.Caches()
+	return caches
 }
 
 // Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could

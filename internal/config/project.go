@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -77,10 +78,7 @@ func ParseProject(path string, data []byte) (Project, error) {
 // list takes the keys below a key.
 func (p *Project) list(at string, n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i].Value, n.Content[i+1]
-		if at != "" {
-			key = at + "." + key
-		}
+		key, value := join(at, n.Content[i].Value), n.Content[i+1]
 		if slices.Contains(branches, key) && value.Kind == yaml.MappingNode {
 			p.list(key, value)
 			continue
@@ -145,10 +143,7 @@ func (p *Project) RequiresValidation() bool { return p.file.Approvals.RequireVal
 
 // Limits lower those of a session's type.
 func (p *Project) Limits(kind regie.SessionType) regie.Limits {
-	own := p.file.Limits.Chat
-	if kind == regie.SessionAutomation {
-		own = p.file.Limits.Automation
-	}
+	own := p.file.Limits.Of(kind)
 	agent := p.file.Agents[mainAgent]
 	size := regie.Limits{ContextTokens: p.file.Budget.ContextTokens, ContextMessages: p.file.Budget.MaxContextMessages}
 	return own.Lower(agent.Limits).Lower(size).Lower(regie.Limits{ContextTokens: agent.Budget.ContextTokens})
@@ -160,23 +155,14 @@ func (p *Project) Caps() regie.Caps { return p.file.Caps(mainAgent) }
 // Instructed is an agent of the settings with what a trusted file says of how it works.
 func (p *Project) Instructed(agent Agent) Agent {
 	own := p.file.Agents[mainAgent]
-	text := func(into *string, said string) {
-		if said != "" {
-			*into = said
-		}
-	}
-	text(&agent.Instructions, joined(agent.Instructions, own.Instructions))
-	text(&agent.Language, own.Language)
-	text(&agent.Dialect, own.Dialect)
-	text(&agent.Relaunch, own.Relaunch)
-	text(&agent.ReasoningEffort, own.ReasoningEffort)
-	if own.PromptDegree != 0 {
-		agent.PromptDegree = own.PromptDegree
-	}
+	agent.Instructions = joined(agent.Instructions, own.Instructions)
+	agent.Language = cmp.Or(own.Language, agent.Language)
+	agent.Dialect = cmp.Or(own.Dialect, agent.Dialect)
+	agent.Relaunch = cmp.Or(own.Relaunch, agent.Relaunch)
+	agent.ReasoningEffort = cmp.Or(own.ReasoningEffort, agent.ReasoningEffort)
+	agent.PromptDegree = cmp.Or(own.PromptDegree, agent.PromptDegree)
 	agent.AnswerCheck = agent.AnswerCheck || own.AnswerCheck
-	if own.ParallelToolCalls != nil {
-		agent.ParallelToolCalls = own.ParallelToolCalls
-	}
+	agent.ParallelToolCalls = cmp.Or(own.ParallelToolCalls, agent.ParallelToolCalls)
 	return agent
 }
 
@@ -192,8 +178,6 @@ func joined(user, project string) string {
 
 // Place is what a trusted file says of the place where agents work.
 func (p *Project) Place(w Workspace) Workspace {
-	if p.file.Workspace.TimeZone != "" {
-		w.TimeZone = p.file.Workspace.TimeZone
-	}
+	w.TimeZone = cmp.Or(p.file.Workspace.TimeZone, w.TimeZone)
 	return w
 }

@@ -198,7 +198,7 @@ func (s *Sessions) Remove(ctx context.Context, in dispatch.RemoveRequest) (store
 	removed, err := s.Store.Remove(ctx, store.Remove{
 		SessionID: in.SessionID, By: plain.Strip(s.author(caller, in.By)),
 	})
-	if err == nil && s.Engine != nil {
+	if err == nil {
 		s.Engine.Forget(in.SessionID)
 	}
 	if err == nil && missing == nil {
