@@ -114,9 +114,7 @@ type Engine struct {
 // store, listens on the socket, and resumes what was interrupted. It returns CodeLocked where
 // another engine runs, and the store's codes.
 func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	workspace.Keep(ownPaths(&o.Config)...)
 	held, place, err := lock(o.Config.DataDir, o.Config.Rules())
 	if err != nil {
@@ -134,9 +132,7 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 // whatever engine there is, and making nothing. It returns CodeNotFound where nothing has run yet,
 // and CodeConflict where the schema must be migrated first.
 func openReader(ctx context.Context, o Options) (*Engine, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	workspace.Keep(ownPaths(&o.Config)...)
 	store, err := openStore(ctx, o, nil, postgres.Others{})
 	if err != nil {
@@ -220,9 +216,6 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	}
 	e.providers = newProviderSets(&e.config, o.Models)
 	e.masked.Store(mask(&e.config, e.token, nil))
-	if o.ApprovalTTL == 0 {
-		o.ApprovalTTL = o.Config.File.Approvals.Expire
-	}
 	capacity := o.Config.File.Slots.Capacity()
 	if o.Slots != nil {
 		capacity = *o.Slots
@@ -236,7 +229,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
 		UserData:      places.userData, Files: places.files, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
-		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
+		Levels: levels(o.Config.File.Approvals), QuestionTTL: o.QuestionTTL,
+		ApprovalTTL: cmp.Or(o.ApprovalTTL, o.Config.File.Approvals.Expire),
 		Price: e.providers.price, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {

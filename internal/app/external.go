@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -100,11 +101,10 @@ func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
 
 // levels are what the app wants asked about (spec 4.4).
 func levels(a config.Approvals) []approval.Level {
-	require := a.Require
-	if require == "" {
-		require = approval.RequireWrites
-	}
-	return []approval.Level{{Source: regie.SourceApp, Require: require, RequireValidation: a.RequireValidation}}
+	return []approval.Level{{
+		Source: regie.SourceApp, Require: cmp.Or(a.Require, approval.RequireWrites),
+		RequireValidation: a.RequireValidation,
+	}}
 }
 
 // CheckServers returns CodeBadRequest where an MCP server of the settings cannot be used as it is

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -255,9 +254,6 @@ func defaultDataDir(env func(string) string) (string, error) {
 		return filepath.Join(dir, "regie"), nil
 	}
 	home := env("HOME")
-	if home == "" {
-		home, _ = os.UserHomeDir()
-	}
 	if !filepath.IsAbs(home) { // a relative one would be another one in each directory
 		return "", regie.Errorf(regie.CodeBadRequest,
 			"no home directory is known: name the data directory with REGIE_DATA_DIR")

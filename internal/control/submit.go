@@ -167,8 +167,6 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 	case in.Limits.Negative() != "":
 		return regie.Errorf(regie.CodeBadRequest,
 			"the limit %s is below 0: leave it out, or lower it to a number from 1 on", in.Limits.Negative())
-	case in.Agent == "" || in.Provider == "" || in.Model == "":
-		return regie.Errorf(regie.CodeNoModel, "the request names no agent, provider or model")
 	case !filepath.IsAbs(in.Root):
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case r.ReadOnly:
