@@ -62,8 +62,7 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 	if e.readOnly {
 		for _, name := range c.File.MCPNames() {
 			var err error
-			if house, err = house.With(name, nil, regie.Errorf(regie.CodeServerDown,
-				"the MCP server %s is not started by a command that runs nothing", name)); err != nil {
+			if house, err = withUnstarted(house, name); err != nil {
 				return nil, err
 			}
 		}
@@ -80,6 +79,12 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 	e.fleet = fleet
 	fleet.Start()
 	return fleet.Tools, nil
+}
+
+// withUnstarted adds a server whose tools answer why it is not there.
+func withUnstarted(base *tool.Registry, server string) (*tool.Registry, error) {
+	return base.With(server, nil, regie.Errorf(regie.CodeServerDown,
+		"the MCP server %s is not started by a command that runs nothing", server))
 }
 
 func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {

@@ -116,14 +116,10 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if c.Server != "" { // whose models answer
 		return c, nil
 	}
-	if err := c.collect(env); err != nil {
-		return c, err
-	}
-	if err := c.choose(env); err != nil {
-		return c, err
-	}
-	if err := c.settleEmbedder(env); err != nil {
-		return c, err
+	for _, settle := range []func(env func(string) string) error{c.collect, c.choose, c.settleEmbedder} {
+		if err := settle(env); err != nil {
+			return c, err
+		}
 	}
 	_, err := c.Fallbacks(mainAgent)
 	return c, err

@@ -69,7 +69,7 @@ type Projects interface {
 	ServerNames(root string) []string
 	// Level2 is level 2 of the prompts of a run that begins, and what people read of its document
 	// where that was not read, or not all of it.
-	Level2(root string, limits regie.Limits, french bool) (text string, notice regie.Sentence)
+	Level2(root string, limits regie.Limits, french bool) (text string, notice regie.Sentence, err error)
 	// Scope adds the skills' tool, ToolsIn the tools of the workspace's MCP servers too.
 	Scope(root string, base *tool.Registry) *tool.Registry
 	ToolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry

@@ -63,7 +63,8 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 		return out, err
 	}
 	var said string
-	if said, in.Policy.Document = r.Projects.Level2(in.Root, out.limits, in.Policy.French); said != "" {
+	// without its directory a run is told by its tools what is wrong
+	if said, in.Policy.Document, _ = r.Projects.Level2(in.Root, out.limits, in.Policy.French); said != "" {
 		// each time: it goes with the sessions that had it
 		if out.level2, err = r.Store.PutBlob(ctx, []byte(said)); err != nil {
 			return out, err
