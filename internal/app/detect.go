@@ -174,7 +174,6 @@ type ProviderInfo struct {
 	Local   bool   `json:"local"` // on this machine
 	// Failure is what Error says.
 	Failure error `json:"-"`
-	took    time.Duration
 	// whose ways it has on the wire; empty where nobody knows
 	Vendor string            `json:"vendor,omitempty"`
 	Tier   string            `json:"service_tier,omitempty"` // empty leaves it to the account
@@ -184,21 +183,13 @@ type ProviderInfo struct {
 // ListModels asks every configured provider, side by side, what it has; a provider without its key
 // is not asked. Each is given the timeout.
 func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []ProviderInfo {
-	return inspectAll(ctx, &c, c.ProviderNames(), timeout)
-}
-
-// inspectAll asks several providers at once.
-func inspectAll(ctx context.Context, c *config.Config, names []string, timeout time.Duration) []ProviderInfo {
+	names := c.ProviderNames()
 	out := make([]ProviderInfo, len(names))
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() {
-			start := time.Now()
-			out[i] = inspect(ctx, c, name, timeout)
-			out[i].took = time.Since(start)
-		})
+		group.Go(func() { out[i] = inspect(ctx, &c, name, timeout) })
 	}
 	group.Wait()
 	return out

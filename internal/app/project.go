@@ -145,15 +145,14 @@ func (p *projects) instructed(root string) config.Project {
 func (p *projects) files(root string) engine.FileSettings {
 	var out engine.FileSettings
 	for _, r := range p.config.File.Approvals.Rules {
-		out.Rules = append(out.Rules, fileRule(r, r.Where()))
+		out.Rules = append(out.Rules, fileRule(r))
 	}
 	own, err := p.Settings(root)
 	if err != nil {
 		out.Levels = []approval.Level{{Source: regie.SourceWorkspace, RequireValidation: true}}
 	}
-	rules, where := own.Narrowing()
-	for i, r := range rules {
-		out.Rules = append(out.Rules, fileRule(r, where[i]))
+	for _, r := range own.Narrowing() {
+		out.Rules = append(out.Rules, fileRule(r))
 	}
 	if own.Require() != "" || own.RequiresValidation() {
 		out.Levels = append(out.Levels, approval.Level{
@@ -172,11 +171,11 @@ func (p *projects) files(root string) engine.FileSettings {
 	return out
 }
 
-func fileRule(r config.Rule, where string) approval.FileRule {
+func fileRule(r config.Rule) approval.FileRule {
 	name, below := r.Place()
 	return approval.FileRule{
 		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd,
-		Verdict: r.Verdict(), Where: where,
+		Verdict: r.Verdict(), Where: r.Where(),
 	}
 }
 

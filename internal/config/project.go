@@ -112,22 +112,19 @@ func (p *Project) useOf(key string) KeyUse {
 // narrows reports whether a rule forbids or asks.
 func (r Rule) narrows() bool { return r.Decision != "allow" }
 
-// Narrowing are the rules that forbid or ask, each with how people find it.
-func (p *Project) Narrowing() (rules []Rule, where []string) {
+// Narrowing are the rules that forbid or ask.
+func (p *Project) Narrowing() (rules []Rule) {
 	for _, r := range p.file.Approvals.Rules {
 		if r.narrows() {
-			rules, where = append(rules, r), append(where, r.Where())
+			rules = append(rules, r)
 		}
 	}
-	return rules, where
+	return rules
 }
 
 // Allowing is how many of its rules would allow something, which no project's file can (decision
 // 19).
-func (p *Project) Allowing() int {
-	rules, _ := p.Narrowing()
-	return len(p.file.Approvals.Rules) - len(rules)
-}
+func (p *Project) Allowing() int { return len(p.file.Approvals.Rules) - len(p.Narrowing()) }
 
 // Require is what it wants asked about by default: all, or empty where it leaves that to the
 // settings.

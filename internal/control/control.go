@@ -39,8 +39,6 @@ type Config struct {
 	// no workspace lies.
 	Settings config.Config
 	Private  []string
-	// Limits are those that the program that started this engine lays down.
-	Limits regie.Limits
 	// Owner returns the user of this installation, made the first time; UserName is the name of the
 	// person who runs this process.
 	Owner    func(ctx context.Context) (regie.User, error)

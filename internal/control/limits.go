@@ -103,8 +103,6 @@ func (l *Limits) fixedBy(kind regie.SessionType, i int) string {
 	configured, file, agent := l.Settings.File.Limits.Of(kind), l.Settings.Origin["file"],
 		l.Settings.File.Agents[MainAgent].Limits
 	switch {
-	case *limitFields(&l.Limits)[i] > 0:
-		return "the program that started this engine"
 	case *limitFields(&agent)[i] > 0:
 		return "agents." + MainAgent + ".limits." + limitNames[i] + " in " + file
 	case *limitFields(&configured)[i] > 0:
@@ -189,5 +187,5 @@ func (c *core) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent conf
 	configured, budget := c.Settings.File.Limits.Of(kind), c.Settings.File.Budget
 	app := regie.Limits{ContextTokens: cmp.Or(agent.Budget.ContextTokens, budget.ContextTokens,
 		prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
-	return c.Limits.Over(agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken))))))
+	return agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken)))))
 }
