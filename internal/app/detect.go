@@ -47,7 +47,7 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 		}
 	}
 	f.Ollama, f.OllamaOrigin = config.OllamaAddress(env)
-	if u, err := url.Parse(f.Ollama); err != nil || !wire.IsLoopback(u.Hostname()) {
+	if !isLocal(f.Ollama) {
 		f.Elsewhere = true
 		return f
 	}
@@ -59,6 +59,12 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 	})
 	f.Running, f.Models, f.Slow = err == nil, models, err != nil && ctx.Err() != nil
 	return f
+}
+
+// isLocal reports whether the address of a server is on this machine.
+func isLocal(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && wire.IsLoopback(u.Hostname())
 }
 
 // usable reports whether a provider can be asked as it is: a server of others wants a key, and one
@@ -134,8 +140,7 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 // tools.
 func settleModel(ctx context.Context, c *config.Config) bool {
 	p, ok := c.Named(c.Provider)
-	u, err := url.Parse(p.BaseURL)
-	if !ok || err != nil || !wire.IsLoopback(u.Hostname()) {
+	if !ok || !isLocal(p.BaseURL) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
@@ -204,10 +209,7 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 			Models: []dispatch.ModelView{},
 		},
 		API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Origin: p.Origin, Vendor: p.Wire(),
-		Tier: p.ServiceTier,
-	}
-	if u, err := url.Parse(p.BaseURL); err == nil {
-		info.Local = wire.IsLoopback(u.Hostname())
+		Tier: p.ServiceTier, Local: isLocal(p.BaseURL),
 	}
 	failed := func(code regie.Code, err error) ProviderInfo {
 		info.Code, info.Error, info.Failure, info.Said = code, err.Error(), err, regie.SentenceOf(err)

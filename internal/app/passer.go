@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
 	"github.com/regie-run/regie/internal/provider/responses"
-	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -245,7 +243,7 @@ func passingTransport(base string) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // net/http says so
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost, transport.DisableCompression = 256, 256, true
 	transport.ResponseHeaderTimeout = 10 * time.Minute
-	if u, err := url.Parse(base); err == nil && wire.IsLoopback(u.Hostname()) {
+	if isLocal(base) {
 		transport.Proxy = nil
 	}
 	return transport

@@ -84,10 +84,7 @@ func (p *Project) list(at string, n *yaml.Node) {
 			continue
 		}
 		s := ProjectKey{Key: key, Line: n.Content[i].Line, Use: p.useOf(key)}
-		text, err := yaml.Marshal(value)
-		if err != nil {
-			text = []byte(value.Value)
-		}
+		text, _ := yaml.Marshal(value) // of what was read
 		s.Text = strings.TrimRight(string(text), "\n")
 		p.Keys = append(p.Keys, s)
 	}
