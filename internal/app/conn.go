@@ -136,9 +136,6 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 		engine, err := OpenEngine(ctx, c.options)
 		if err == nil {
 			c.useOwnEngine(engine)
-			if c.options.Engine != nil {
-				c.options.Engine()
-			}
 			return c.current, nil
 		}
 		if !errors.Is(err, errHeld) {

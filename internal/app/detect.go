@@ -33,8 +33,6 @@ type Found struct {
 	// Running says that it answered, with Models.
 	Running bool
 	Models  []provider.Model
-	// Slow says that something listens there, and has not answered in time.
-	Slow bool
 }
 
 // Detect looks for models: in the settings, and for Ollama on this machine. It takes less than a
@@ -57,7 +55,7 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 		Name: config.ProviderOllama,
 		Type: config.ProviderOllama, BaseURL: f.Ollama,
 	})
-	f.Running, f.Models, f.Slow = err == nil, models, err != nil && ctx.Err() != nil
+	f.Running, f.Models = err == nil, models
 	return f
 }
 

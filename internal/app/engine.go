@@ -57,8 +57,6 @@ type Options struct {
 	TuneEngine func(*engine.Config)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
-	// Engine is told that a Conn is an engine now: others wait for this process from then on.
-	Engine func()
 	// Away is told once when the engine that is asked has been gone for longer than a moment, and
 	// once when one answers again.
 	Away func(away bool)
@@ -155,7 +153,11 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		e.servePrivately(e.memory)
 		return nil
 	}
-	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
+	since := time.Now() // from when on an open call may be another process's
+	if o.Config.Database != "" {
+		since = since.Add(-leftOpen)
+	}
+	if err := e.store.LeftProxied(ctx, since); err != nil {
 		return err
 	}
 	e.proxy = newPasser(e)

@@ -116,14 +116,6 @@ func (p *passer) Done(call store.Proxied) {
 // engine.
 func (e *Engine) Proxy() compat.Proxy { return e.proxy }
 
-// leftSince is from when on a call that is open may be another process's.
-func leftSince(c config.Config) time.Time {
-	if c.Database != "" {
-		return time.Now().Add(-leftOpen)
-	}
-	return time.Now()
-}
-
 // cost is what a call has cost, of which its provider said what it used.
 func (p *passer) cost(call *store.Proxied) (int64, bool) {
 	if call.Money.Known {
