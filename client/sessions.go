@@ -10,6 +10,40 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
+// The types of sessions, for programs outside of this module (see types.go).
+type (
+	// ForkRequest forks a session.
+	ForkRequest = dispatch.ForkRequest
+	// MessagesRequest names a part of a session's thread.
+	MessagesRequest = dispatch.MessagesRequest
+	// ReadRequest says how far the person has read a session; it never goes back.
+	ReadRequest = dispatch.ReadRequest
+	// RemoveRequest removes a session.
+	RemoveRequest = dispatch.RemoveRequest
+	// RenameRequest gives a session another name.
+	RenameRequest = dispatch.RenameRequest
+	// Replay is what running a stored round once more gave (invariant 17).
+	Replay = dispatch.Replay
+	// Forked is the answer to a Fork.
+	Forked = store.Forked
+	// LogFilter selects logs.
+	LogFilter = store.LogFilter
+	// LogReport says of one log whether it is what was written (spec 11.4).
+	LogReport = store.LogReport
+	// MessageView is a message with its place in the log and the calls that it owns.
+	MessageView = store.MessageView
+	// Removed is the answer to a Remove.
+	Removed = store.Removed
+	// SessionExport is all that a person can check of a session (spec 10.3).
+	SessionExport = store.SessionExport
+	// SessionFilter selects sessions; those that were removed are never among them.
+	SessionFilter = store.SessionFilter
+	// SessionSummary is one line of sessions list (spec 10.1).
+	SessionSummary = store.SessionSummary
+	// SessionView is a session with its thread (spec 10.1 sessions show).
+	SessionView = store.SessionView
+)
+
 // Sessions lists sessions, the one where something happened last first.
 func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.SessionSummary, error) {
 	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", f, cmp.Or(f.Limit, 1000))

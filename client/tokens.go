@@ -11,6 +11,20 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
+// The types of tokens, for programs outside of this module (see types.go).
+type (
+	// MadeToken is a token with its secret, which is shown once.
+	MadeToken = control.MadeToken
+	// SetupLink lets one browser in, once.
+	SetupLink = control.SetupLink
+	// RevokeTokensRequest ends tokens, all of them or none.
+	RevokeTokensRequest = control.RevokeTokensRequest
+	// TokenFilter chooses tokens.
+	TokenFilter = store.TokenFilter
+	// TokenRequest asks for a token.
+	TokenRequest = control.TokenRequest
+)
+
 // Tokens are the API tokens and the logins of browsers, as control.Tokens.
 type Tokens struct{ client *Client }
 

@@ -2,14 +2,13 @@ package client
 
 import (
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // The types that a Client's methods take and give, for programs outside of this module, which
 // cannot name those of its internal packages. Each is described where it is defined, and as a
-// schema in the server's /openapi.json.
+// schema in the server's /openapi.json. Those of a noun with a file of its own are there.
 type (
 	// AgentView is an agent as it answers now.
 	AgentView = dispatch.AgentView
@@ -25,14 +24,10 @@ type (
 	Delta = dispatch.Delta
 	// Fallback is a provider that may go on with a run.
 	Fallback = approval.Fallback
-	// ForkRequest forks a session.
-	ForkRequest = dispatch.ForkRequest
 	// Found is what a search found.
 	Found = dispatch.Found
 	// Item is one thing on a session's stream.
 	Item = dispatch.Item
-	// MessagesRequest names a part of a session's thread.
-	MessagesRequest = dispatch.MessagesRequest
 	// OnApproval says what happens with a call that needs an approval while nobody watches (spec
 	// 4.4, 10.1).
 	OnApproval = approval.OnApproval
@@ -52,17 +47,9 @@ type (
 	QueryRequest = dispatch.QueryRequest
 	// QueryResult is what a query brought.
 	QueryResult = dispatch.QueryResult
-	// ReadRequest says how far the person has read a session; it never goes back.
-	ReadRequest = dispatch.ReadRequest
 	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain
 	// (spec 3.3).
 	Relaunch = approval.Relaunch
-	// RemoveRequest removes a session.
-	RemoveRequest = dispatch.RemoveRequest
-	// RenameRequest gives a session another name.
-	RenameRequest = dispatch.RenameRequest
-	// Replay is what running a stored round once more gave (invariant 17).
-	Replay = dispatch.Replay
 	// ResolveRequest is a person's word on an UNKNOWN call.
 	ResolveRequest = dispatch.ResolveRequest
 	// RevokeRequest takes standing rules back, all of them or none.
@@ -87,34 +74,14 @@ type (
 	UndoRequest = dispatch.UndoRequest
 	// WorkspaceRequest names a directory.
 	WorkspaceRequest = dispatch.WorkspaceRequest
-	// MadeToken is a token with its secret, which is shown once.
-	MadeToken = control.MadeToken
-	// SetupLink lets one browser in, once.
-	SetupLink = control.SetupLink
-	// RevokeTokensRequest ends tokens, all of them or none.
-	RevokeTokensRequest = control.RevokeTokensRequest
-	// TokenFilter chooses tokens.
-	TokenFilter = store.TokenFilter
-	// TokenRequest asks for a token.
-	TokenRequest = control.TokenRequest
 	// CacheStats is what is in the response cache of a workspace, or of all of them.
 	CacheStats = store.CacheStats
-	// Forked is the answer to a Fork.
-	Forked = store.Forked
 	// Inbox is what waits for people (spec 4.4).
 	Inbox = store.Inbox
 	// InboxFilter selects what waits for people.
 	InboxFilter = store.InboxFilter
-	// LogFilter selects logs.
-	LogFilter = store.LogFilter
-	// LogReport says of one log whether it is what was written (spec 11.4).
-	LogReport = store.LogReport
 	// Mark is a place in a list that has the newest first.
 	Mark = store.Mark
-	// MessageView is a message with its place in the log and the calls that it owns.
-	MessageView = store.MessageView
-	// Removed is the answer to a Remove.
-	Removed = store.Removed
 	// Resolved is what became of a wait.
 	Resolved = store.Resolved
 	// RoundFilter selects rounds of sessions that were not removed.
@@ -129,14 +96,6 @@ type (
 	// RuleList is standing rules, the oldest first, with what verifying the logs of their
 	// workspaces found (decision 15).
 	RuleList = store.RuleList
-	// SessionExport is all that a person can check of a session (spec 10.3).
-	SessionExport = store.SessionExport
-	// SessionFilter selects sessions; those that were removed are never among them.
-	SessionFilter = store.SessionFilter
-	// SessionSummary is one line of sessions list (spec 10.1).
-	SessionSummary = store.SessionSummary
-	// SessionView is a session with its thread (spec 10.1 sessions show).
-	SessionView = store.SessionView
 	// Spent is what its model calls have cost.
 	Spent = store.Spent
 	// WhenBusy says what becomes of a message that comes during a round (spec 3).

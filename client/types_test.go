@@ -76,21 +76,20 @@ func TestTypesHaveNames(t *testing.T) {
 			}
 		}
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	named := map[string]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.TypeSpec)
-		if !ok || !spec.Assign.IsValid() {
+	for _, name := range []string{"types.go", "sessions.go", "tokens.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Assign.IsValid() {
+				of, ok := spec.Type.(*ast.SelectorExpr)
+				named[spec.Name.Name] = ok && of.Sel.Name == spec.Name.Name
+			}
 			return true
-		}
-		if of, ok := spec.Type.(*ast.SelectorExpr); ok && of.Sel.Name == spec.Name.Name {
-			named[spec.Name.Name] = true
-		}
-		return true
-	})
+		})
+	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if !named[name] {
 			t.Errorf("%s has no name in package client", name)

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/url"
 	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/mcpserver"
-	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -91,7 +89,7 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 func (c *Conn) remote(ctx context.Context) (*client.Client, error) {
 	settings := &c.options.Config
 	token := settings.Token
-	if u, err := url.Parse(settings.Server); token == "" && err == nil && wire.IsLoopback(u.Hostname()) {
+	if token == "" && isLocal(settings.Server) {
 		token, _ = ReadToken(settings.DataDir) // the owner's own, for nobody else's server
 	}
 	remote, err := client.New(settings.Server, token, text.New(settings.Language).Language())
@@ -138,9 +136,6 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 		engine, err := OpenEngine(ctx, c.options)
 		if err == nil {
 			c.useOwnEngine(engine)
-			if c.options.Engine != nil {
-				c.options.Engine()
-			}
 			return c.current, nil
 		}
 		if !errors.Is(err, errHeld) {

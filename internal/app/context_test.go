@@ -144,7 +144,8 @@ func (b *bed) observed() *app.Conn { return b.tuned(regie.Limits{}, nil) }
 func (b *bed) tuned(limits regie.Limits, tune func(*engine.Config)) *app.Conn {
 	b.t.Helper()
 	limits.Total, limits.Queries, limits.Retries, limits.FormatErrors, limits.CallsInReply = 100, 100, 3, 3, 20
-	return b.attach(app.Options{Limits: limits, TuneEngine: tune})
+	b.settings.File.Limits = config.Limits{Chat: limits, Automation: limits}
+	return b.attach(app.Options{TuneEngine: tune})
 }
 
 func (b *bed) job(conn *app.Conn, session regie.ID, text string) store.RoundView {

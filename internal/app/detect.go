@@ -33,8 +33,6 @@ type Found struct {
 	// Running says that it answered, with Models.
 	Running bool
 	Models  []provider.Model
-	// Slow says that something listens there, and has not answered in time.
-	Slow bool
 }
 
 // Detect looks for models: in the settings, and for Ollama on this machine. It takes less than a
@@ -47,7 +45,7 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 		}
 	}
 	f.Ollama, f.OllamaOrigin = config.OllamaAddress(env)
-	if u, err := url.Parse(f.Ollama); err != nil || !wire.IsLoopback(u.Hostname()) {
+	if !isLocal(f.Ollama) {
 		f.Elsewhere = true
 		return f
 	}
@@ -57,8 +55,14 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 		Name: config.ProviderOllama,
 		Type: config.ProviderOllama, BaseURL: f.Ollama,
 	})
-	f.Running, f.Models, f.Slow = err == nil, models, err != nil && ctx.Err() != nil
+	f.Running, f.Models = err == nil, models
 	return f
+}
+
+// isLocal reports whether the address of a server is on this machine.
+func isLocal(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && wire.IsLoopback(u.Hostname())
 }
 
 // usable reports whether a provider can be asked as it is: a server of others wants a key, and one
@@ -134,8 +138,7 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 // tools.
 func settleModel(ctx context.Context, c *config.Config) bool {
 	p, ok := c.Named(c.Provider)
-	u, err := url.Parse(p.BaseURL)
-	if !ok || err != nil || !wire.IsLoopback(u.Hostname()) {
+	if !ok || !isLocal(p.BaseURL) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
@@ -174,7 +177,6 @@ type ProviderInfo struct {
 	Local   bool   `json:"local"` // on this machine
 	// Failure is what Error says.
 	Failure error `json:"-"`
-	took    time.Duration
 	// whose ways it has on the wire; empty where nobody knows
 	Vendor string            `json:"vendor,omitempty"`
 	Tier   string            `json:"service_tier,omitempty"` // empty leaves it to the account
@@ -184,21 +186,13 @@ type ProviderInfo struct {
 // ListModels asks every configured provider, side by side, what it has; a provider without its key
 // is not asked. Each is given the timeout.
 func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []ProviderInfo {
-	return inspectAll(ctx, &c, c.ProviderNames(), timeout)
-}
-
-// inspectAll asks several providers at once.
-func inspectAll(ctx context.Context, c *config.Config, names []string, timeout time.Duration) []ProviderInfo {
+	names := c.ProviderNames()
 	out := make([]ProviderInfo, len(names))
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() {
-			start := time.Now()
-			out[i] = inspect(ctx, c, name, timeout)
-			out[i].took = time.Since(start)
-		})
+		group.Go(func() { out[i] = inspect(ctx, &c, name, timeout) })
 	}
 	group.Wait()
 	return out
@@ -213,10 +207,7 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 			Models: []dispatch.ModelView{},
 		},
 		API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Origin: p.Origin, Vendor: p.Wire(),
-		Tier: p.ServiceTier,
-	}
-	if u, err := url.Parse(p.BaseURL); err == nil {
-		info.Local = wire.IsLoopback(u.Hostname())
+		Tier: p.ServiceTier, Local: isLocal(p.BaseURL),
 	}
 	failed := func(code regie.Code, err error) ProviderInfo {
 		info.Code, info.Error, info.Failure, info.Said = code, err.Error(), err, regie.SentenceOf(err)

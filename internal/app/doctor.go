@@ -83,11 +83,14 @@ func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
 	if p.Type == "" {
 		return nil
 	}
-	info := inspectAll(ctx, c, []string{name}, doctorServers)[0]
+	ctx, cancel := context.WithTimeout(ctx, doctorServers)
+	defer cancel()
+	start := time.Now()
+	info := inspect(ctx, c, name, doctorServers)
 	s := &doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Local: info.Local,
 		Asked: usable(p),
-		Code:  info.Code, Error: info.Error, Said: info.Said, Took: info.took,
+		Code:  info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)

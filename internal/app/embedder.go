@@ -6,7 +6,6 @@ import (
 	"github.com/regie-run/regie/internal/index"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/openai"
 )
 
 // newEmbedder makes the embedder of the settings, nil where there is none. Nobody is asked. It
@@ -19,16 +18,10 @@ func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	if err := settings.Keyless(); err != nil {
 		return nil, err
 	}
-	var p provider.Provider
-	var err error
 	if settings.Type == config.ProviderOpenAI { // Responses has no embeddings of its own: they are beside it
-		p, err = openai.New(openai.Config{
-			Name: settings.Name, BaseURL: settings.BaseURL,
-			APIKey: settings.APIKey, Vendor: settings.Wire(),
-		})
-	} else {
-		p, err = newProvider(settings, 0)
+		settings.API = config.APIChat
 	}
+	p, err := newProvider(settings, 0)
 	if err != nil {
 		return nil, err
 	}

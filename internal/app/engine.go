@@ -23,7 +23,6 @@ import (
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
-	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -43,15 +42,6 @@ type Options struct {
 	Tools []tool.Tool
 	// Models replaces the providers of the settings, by name: for programs that embed Regie.
 	Models func(name string) (provider.Provider, error)
-	// Limits replaces what the settings say of the limits of spec 3.2, where a field is not zero; a
-	// request can only lower them.
-	Limits regie.Limits
-	// Slots replaces what the settings say of how many rounds run side by side (spec 5.1); nil does
-	// not.
-	Slots *slot.Capacity
-	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7
-	// days (spec 4.4, decision 11).
-	ApprovalTTL, QuestionTTL time.Duration
 	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store
 	// beside it, and make nothing.
 	ReadOnly bool
@@ -67,8 +57,6 @@ type Options struct {
 	TuneEngine func(*engine.Config)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
-	// Engine is told that a Conn is an engine now: others wait for this process from then on.
-	Engine func()
 	// Away is told once when the engine that is asked has been gone for longer than a moment, and
 	// once when one answers again.
 	Away func(away bool)
@@ -114,9 +102,7 @@ type Engine struct {
 // store, listens on the socket, and resumes what was interrupted. It returns CodeLocked where
 // another engine runs, and the store's codes.
 func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	workspace.Keep(ownPaths(&o.Config)...)
 	held, place, err := lock(o.Config.DataDir, o.Config.Rules())
 	if err != nil {
@@ -134,9 +120,7 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 // whatever engine there is, and making nothing. It returns CodeNotFound where nothing has run yet,
 // and CodeConflict where the schema must be migrated first.
 func openReader(ctx context.Context, o Options) (*Engine, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	workspace.Keep(ownPaths(&o.Config)...)
 	store, err := openStore(ctx, o, nil, postgres.Others{})
 	if err != nil {
@@ -169,7 +153,11 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		e.servePrivately(e.memory)
 		return nil
 	}
-	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
+	since := time.Now() // from when on an open call may be another process's
+	if o.Config.Database != "" {
+		since = since.Add(-leftOpen)
+	}
+	if err := e.store.LeftProxied(ctx, since); err != nil {
 		return err
 	}
 	e.proxy = newPasser(e)
@@ -220,14 +208,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	}
 	e.providers = newProviderSets(&e.config, o.Models)
 	e.masked.Store(mask(&e.config, e.token, nil))
-	if o.ApprovalTTL == 0 {
-		o.ApprovalTTL = o.Config.File.Approvals.Expire
-	}
-	capacity := o.Config.File.Slots.Capacity()
-	if o.Slots != nil {
-		capacity = *o.Slots
-	}
-	store.SetSlots(capacity)
+	store.SetSlots(o.Config.File.Slots.Capacity())
 	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
@@ -236,7 +217,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
 		UserData:      places.userData, Files: places.files, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
-		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
+		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		Price: e.providers.price, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
@@ -274,7 +255,7 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 	return control.New(control.Config{
 		Store: e.store, Dispatcher: e.dispatcher, Engine: runner, Undoer: e.undoer, Snapshots: snapshots,
 		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
-		Settings: o.Config, Private: privatePaths(&o.Config), Limits: o.Limits, Owner: e.user, UserName: userName(),
+		Settings: o.Config, Private: privatePaths(&o.Config), Owner: e.user, UserName: userName(),
 		Tools: tools, Models: e.providers.model, SettingsOf: e.providers.settings, AddProvider: e.addProvider,
 		Codec: e.codec, ListModels: e.listModels,
 		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,

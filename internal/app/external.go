@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -61,8 +62,7 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 	if e.readOnly {
 		for _, name := range c.File.MCPNames() {
 			var err error
-			if house, err = house.With(name, nil, regie.Errorf(regie.CodeServerDown,
-				"the MCP server %s is not started by a command that runs nothing", name)); err != nil {
+			if house, err = withUnstarted(house, name); err != nil {
 				return nil, err
 			}
 		}
@@ -79,6 +79,12 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 	e.fleet = fleet
 	fleet.Start()
 	return fleet.Tools, nil
+}
+
+// withUnstarted adds a server whose tools answer why it is not there.
+func withUnstarted(base *tool.Registry, server string) (*tool.Registry, error) {
+	return base.With(server, nil, regie.Errorf(regie.CodeServerDown,
+		"the MCP server %s is not started by a command that runs nothing", server))
 }
 
 func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
@@ -100,11 +106,10 @@ func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
 
 // levels are what the app wants asked about (spec 4.4).
 func levels(a config.Approvals) []approval.Level {
-	require := a.Require
-	if require == "" {
-		require = approval.RequireWrites
-	}
-	return []approval.Level{{Source: regie.SourceApp, Require: require, RequireValidation: a.RequireValidation}}
+	return []approval.Level{{
+		Source: regie.SourceApp, Require: cmp.Or(a.Require, approval.RequireWrites),
+		RequireValidation: a.RequireValidation,
+	}}
 }
 
 // CheckServers returns CodeBadRequest where an MCP server of the settings cannot be used as it is

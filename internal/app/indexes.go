@@ -27,8 +27,6 @@ type (
 	IndexSummary = index.Summary
 	// IndexEmbedded is what embedding did.
 	IndexEmbedded = index.Embedded
-	// IndexMode is how it was looked for.
-	IndexMode = index.Mode
 )
 
 // IndexHybrid is the mode of a search by meaning and by words.

@@ -134,11 +134,7 @@ func socketPlace(dir string) (path, private string) {
 	if path = filepath.Join(dir, socketName); len(path) <= maxSocketPath {
 		return path, ""
 	}
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base == "" {
-		base = os.TempDir()
-	}
-	private = filepath.Join(base, fmt.Sprintf("regie-%d", os.Getuid()))
+	private = filepath.Join(cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()), fmt.Sprintf("regie-%d", os.Getuid()))
 	hash := regie.HashOf([]byte(dir))
 	return filepath.Join(private, hex.EncodeToString(hash[:8])+".sock"), private
 }

@@ -2,13 +2,11 @@ package app
 
 import (
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -20,7 +18,7 @@ func mask(c *config.Config, token string, brought []config.Key) *tool.Mask {
 	for _, key := range append(c.Keys(os.Getenv), brought...) {
 		// What people give to a server on their own machine that wants no key is any word
 		// (lm-studio).
-		if u, err := url.Parse(key.Server); key.Server == "" || err != nil || !wire.IsLoopback(u.Hostname()) {
+		if !isLocal(key.Server) {
 			secrets = append(secrets, tool.Secret{Name: key.Name, Value: key.Value})
 		}
 	}

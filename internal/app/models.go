@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -44,26 +45,22 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 	}
 }
 
-func model(c config.Config, name string) (p provider.Provider, err error) {
+func model(c config.Config, name string) (provider.Provider, error) {
 	settings, configured := c.Named(name)
 	switch {
 	case name == config.ProviderDemo:
-		p = demo.New()
+		return demo.New(), nil
 	case !configured:
-		chosen := c.Provider
-		if chosen == "" {
-			chosen = "-"
-		}
 		return nil, regie.Errorf(regie.CodeNoModel,
-			"the run was started with the provider %s, which is not configured here (%s is)", name, chosen)
+			"the run was started with the provider %s, which is not configured here (%s is)", name,
+			cmp.Or(c.Provider, "-"))
 	case name == config.ProviderReplay:
 		return replay.Open(c.Replay)
 	case settings.Keyless() != nil:
 		return nil, settings.Keyless()
 	default:
-		p, err = newProvider(settings, c.File.Budget.ModelWindow)
+		return newProvider(settings, c.File.Budget.ModelWindow)
 	}
-	return p, err
 }
 
 // newProvider makes the provider of settings.

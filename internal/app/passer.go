@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
 	"github.com/regie-run/regie/internal/provider/responses"
-	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -117,14 +115,6 @@ func (p *passer) Done(call store.Proxied) {
 // Proxy passes requests of clients on to the providers of this engine's settings; it ends with the
 // engine.
 func (e *Engine) Proxy() compat.Proxy { return e.proxy }
-
-// leftSince is from when on a call that is open may be another process's.
-func leftSince(c config.Config) time.Time {
-	if c.Database != "" {
-		return time.Now().Add(-leftOpen)
-	}
-	return time.Now()
-}
 
 // cost is what a call has cost, of which its provider said what it used.
 func (p *passer) cost(call *store.Proxied) (int64, bool) {
@@ -245,7 +235,7 @@ func passingTransport(base string) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // net/http says so
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost, transport.DisableCompression = 256, 256, true
 	transport.ResponseHeaderTimeout = 10 * time.Minute
-	if u, err := url.Parse(base); err == nil && wire.IsLoopback(u.Hostname()) {
+	if isLocal(base) {
 		transport.Proxy = nil
 	}
 	return transport
@@ -258,7 +248,8 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, 
 		return 0, err
 	}
 	call.UserID = owner.ID
-	caps, err := p.capsOf(root)
+	own, err := p.projects.Settings(root)
+	caps := p.config.File.Caps(control.MainAgent).Lower(own.Caps())
 	if err != nil || caps.IsZero() {
 		return 0, err
 	}
@@ -292,22 +283,12 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, 
 	return min(longest, max(1, afford)), nil
 }
 
-// capsOf are the caps that hold for what is passed on in a workspace.
-func (p *passer) capsOf(root string) (regie.Caps, error) {
-	own, err := p.projects.Settings(root)
-	return p.config.File.Caps(control.MainAgent).Lower(own.Caps()), err
-}
-
 // Caches implements compat.Proxy.
 func (p *passer) Caches(temperature *float64) bool {
-	switch p.config.File.Agents[control.MainAgent].Cache {
-	case config.CacheOn:
-		return true
-	case config.CacheOff:
-		return false
-	default:
-		return temperature != nil && *temperature == 0
-	}
+	agent := p.config.File.Agents[control.MainAgent]
+	agent.Temperature = temperature // the client's decides
+	caches, _ := agent.Caches()
+	return caches
 }
 
 // Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could

@@ -145,15 +145,14 @@ func (p *projects) instructed(root string) config.Project {
 func (p *projects) files(root string) engine.FileSettings {
 	var out engine.FileSettings
 	for _, r := range p.config.File.Approvals.Rules {
-		out.Rules = append(out.Rules, fileRule(r, r.Where()))
+		out.Rules = append(out.Rules, fileRule(r))
 	}
 	own, err := p.Settings(root)
 	if err != nil {
 		out.Levels = []approval.Level{{Source: regie.SourceWorkspace, RequireValidation: true}}
 	}
-	rules, where := own.Narrowing()
-	for i, r := range rules {
-		out.Rules = append(out.Rules, fileRule(r, where[i]))
+	for _, r := range own.Narrowing() {
+		out.Rules = append(out.Rules, fileRule(r))
 	}
 	if own.Require() != "" || own.RequiresValidation() {
 		out.Levels = append(out.Levels, approval.Level{
@@ -172,11 +171,11 @@ func (p *projects) files(root string) engine.FileSettings {
 	return out
 }
 
-func fileRule(r config.Rule, where string) approval.FileRule {
+func fileRule(r config.Rule) approval.FileRule {
 	name, below := r.Place()
 	return approval.FileRule{
 		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd,
-		Verdict: r.Verdict(), Where: where,
+		Verdict: r.Verdict(), Where: r.Where(),
 	}
 }
 
@@ -266,9 +265,7 @@ func (p *projects) ToolsIn(ctx context.Context, root string, base *tool.Registry
 	}
 	found, _ := p.named(root)
 	for i := range found {
-		away := regie.Errorf(regie.CodeServerDown, "the MCP server %s is not started by a command that runs nothing",
-			found[i].Name)
-		if with, err := base.With(found[i].Name, nil, away); err == nil && mcp.ValidName(found[i].Name) {
+		if with, err := withUnstarted(base, found[i].Name); err == nil && mcp.ValidName(found[i].Name) {
 			base = with
 		}
 	}
@@ -301,19 +298,13 @@ func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 // userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is
 // known here: the tools say what is wrong with it.
 func (p *projects) userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
-	said, _, err := p.documents(dir, limits, french)
+	said, _, err := p.Level2(dir, limits, french)
 	return said, err == nil
 }
 
 // Level2 is that of a run that begins, and what people are told of its document where that was not
 // read, or not all of it.
-func (p *projects) Level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
-	said, notice, _ = p.documents(dir, limits, french)
-	return said, notice
-}
-
-// documents reads what level 2 is made of.
-func (p *projects) documents(dir string, limits regie.Limits, french bool) (string, regie.Sentence, error) {
+func (p *projects) Level2(dir string, limits regie.Limits, french bool) (string, regie.Sentence, error) {
 	root, err := workspace.Open(dir)
 	if err != nil {
 		return "", regie.Sentence{}, err

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
@@ -170,8 +169,7 @@ type bed struct {
 	settings config.Config
 	tools    []tool.Tool
 
-	approvalTTL time.Duration
-	spoken      regie.Dialect // that requests force
+	spoken regie.Dialect // that requests force
 }
 
 func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
@@ -199,7 +197,7 @@ func (b *bed) alters() {
 
 // connect attaches to the data directory; the first to do so is the engine. The end of the test
 // closes the connection.
-func (b *bed) connect() *app.Conn { return b.attach(app.Options{ApprovalTTL: b.approvalTTL}) }
+func (b *bed) connect() *app.Conn { return b.attach(app.Options{}) }
 
 // attach connects with further options.
 func (b *bed) attach(options app.Options) *app.Conn {

@@ -33,7 +33,7 @@ func (b *bed) serve(addr string) *house {
 // serveOn serves in a way of its own, with an engine that is opened so.
 func (b *bed) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
 	b.t.Helper()
-	options := app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL, Models: b.watched()}
+	options := app.Options{Config: b.settings, Tools: b.tools, Models: b.watched()}
 	if change != nil {
 		change(&options)
 	}

@@ -19,8 +19,6 @@ type (
 	SkillSet = skill.Set
 	// SkillNotice is something odd about a skill.
 	SkillNotice = skill.Notice
-	// SkillOrigin says whose a skill is.
-	SkillOrigin = skill.Origin
 )
 
 // SkillOfUser is the origin of a user's own skill.

@@ -17,7 +17,7 @@ const maxMethods = 40
 var wideTypes = map[string]int{
 	"client.Client":                  54,
 	"internal/dispatch.Dispatcher":   59,
-	"internal/httpapi.server":        48,
+	"internal/httpapi.server":        47,
 	"internal/store/storetest.World": 60,
 	"internal/workspace.Root":        47,
 }

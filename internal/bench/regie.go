@@ -13,7 +13,6 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -58,14 +57,13 @@ func newRegie(ctx context.Context, of trial, dir string, noop func()) (*contesta
 	if err != nil {
 		return nil, err
 	}
+	// what is measured is the engine, not how many rounds it lets run
+	settings.File.Slots.Chat = 1 << 20
+	settings.File.Limits.Chat = regie.Limits{
+		Total: 10_000, Queries: 10_000, Retries: 3, FormatErrors: 3, CallsInReply: 10, ContextTokens: of.Chat,
+	}
 	engine, err := app.OpenEngine(ctx, app.Options{
 		Config: settings, Tools: tools, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		// what is measured is the engine, not how many rounds it lets run
-		Slots: &slot.Capacity{Chat: 1 << 20, Automation: 1, API: 1},
-		Limits: regie.Limits{
-			Total: 10_000, Queries: 10_000, Retries: 3, FormatErrors: 3,
-			CallsInReply: 10, ContextTokens: of.Chat,
-		},
 	})
 	c := &contestant{engine: engine, dir: dir}
 	if of.Chat > 0 {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,14 +116,10 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if c.Server != "" { // whose models answer
 		return c, nil
 	}
-	if err := c.collect(env); err != nil {
-		return c, err
-	}
-	if err := c.choose(env); err != nil {
-		return c, err
-	}
-	if err := c.settleEmbedder(env); err != nil {
-		return c, err
+	for _, settle := range []func(env func(string) string) error{c.collect, c.choose, c.settleEmbedder} {
+		if err := settle(env); err != nil {
+			return c, err
+		}
 	}
 	_, err := c.Fallbacks(mainAgent)
 	return c, err
@@ -255,9 +250,6 @@ func defaultDataDir(env func(string) string) (string, error) {
 		return filepath.Join(dir, "regie"), nil
 	}
 	home := env("HOME")
-	if home == "" {
-		home, _ = os.UserHomeDir()
-	}
 	if !filepath.IsAbs(home) { // a relative one would be another one in each directory
 		return "", regie.Errorf(regie.CodeBadRequest,
 			"no home directory is known: name the data directory with REGIE_DATA_DIR")

@@ -102,6 +102,14 @@ type Limits struct {
 	Automation regie.Limits `yaml:"automation"`
 }
 
+// Of returns the limits of a type of session.
+func (l *Limits) Of(kind regie.SessionType) regie.Limits {
+	if kind == regie.SessionAutomation {
+		return l.Automation
+	}
+	return l.Chat
+}
+
 // DialectAuto leaves the dialect to what the model can (spec 3.3).
 const DialectAuto = "auto"
 
@@ -218,11 +226,7 @@ const MaxLimit = 1_000_000_000
 // loadFiles reads the files that hold: the named one alone, or the machine's below the user's, with
 // what regie setup stored below both.
 func (c *Config) loadFiles(env func(string) string, flags Flags) error {
-	path := flags.Config
-	if path == "" {
-		path = env("REGIE_CONFIG")
-	}
-	if path != "" {
+	if path := cmp.Or(flags.Config, env("REGIE_CONFIG")); path != "" {
 		layer, f, err := readLayer(LayerNamed, path)
 		if err != nil {
 			return err
@@ -249,10 +253,8 @@ func (c *Config) loadFiles(env func(string) string, flags Flags) error {
 // person writes, and the private one of regie setup, which does not count where the other is named;
 // flag is what --config says. An empty path is none.
 func Paths(env func(string) string, flag string) (file, setup string) {
-	for _, named := range []string{flag, env("REGIE_CONFIG")} {
-		if named != "" {
-			return named, ""
-		}
+	if named := cmp.Or(flag, env("REGIE_CONFIG")); named != "" {
+		return named, ""
 	}
 	return userFile(env), setupFile(env)
 }
@@ -328,10 +330,5 @@ func (c *Config) resolve(env func(string) string) error {
 
 // MCPNames are the names of the configured MCP servers, sorted.
 func (f *File) MCPNames() []string {
-	names := make([]string, 0, len(f.MCPServers))
-	for name := range f.MCPServers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(f.MCPServers))
 }

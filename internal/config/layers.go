@@ -72,7 +72,9 @@ func readBytes(path string) ([]byte, error) {
 // loadLayers reads the machine's file and the user's, where they are there. What both say is the
 // user's to say, key by key; their rules and hooks all count, the machine's first.
 func (c *Config) loadLayers(system, user string) error {
-	var files []File
+	var merged *yaml.Node
+	var rules []Rule
+	var hooks []Hook
 	for _, at := range []Layer{{Kind: LayerSystem, Path: system}, {Kind: LayerUser, Path: user}} {
 		if _, err := os.Stat(at.Path); at.Path == "" || errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -81,25 +83,16 @@ func (c *Config) loadLayers(system, user string) error {
 		if err != nil {
 			return err
 		}
-		c.Layers, files = append(c.Layers, layer), append(files, f)
-		c.Origin["file"] = layer.Path
+		merged = merge(merged, layer.root)
+		rules, hooks = append(rules, f.Approvals.Rules...), append(hooks, f.Hooks...)
+		c.Layers, c.Origin["file"] = append(c.Layers, layer), layer.Path
 	}
-	switch len(files) {
-	case 0:
-		return nil
-	case 1:
-		c.File = files[0]
-		return nil
-	}
-	below, above := c.Layers[len(c.Layers)-2], c.Layers[len(c.Layers)-1]
-	if merged := merge(below.root, above.root); merged != nil {
+	if merged != nil {
 		if err := merged.Decode(&c.File); err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v",
-				above.Path+" + "+below.Path, err)
+			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v", c.Origin["file"], err)
 		}
 	}
-	c.File.Approvals.Rules = slices.Concat(files[0].Approvals.Rules, files[1].Approvals.Rules)
-	c.File.Hooks = slices.Concat(files[0].Hooks, files[1].Hooks)
+	c.File.Approvals.Rules, c.File.Hooks = rules, hooks
 	return nil
 }
 
@@ -156,10 +149,7 @@ func walk(n *yaml.Node, at string, visit func(key string, name, value *yaml.Node
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := n.Content[i].Value
-			if at != "" {
-				key = at + "." + key
-			}
+			key := join(at, n.Content[i].Value)
 			visit(key, n.Content[i], n.Content[i+1])
 			walk(n.Content[i+1], key, visit)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -77,19 +78,13 @@ func ParseProject(path string, data []byte) (Project, error) {
 // list takes the keys below a key.
 func (p *Project) list(at string, n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i].Value, n.Content[i+1]
-		if at != "" {
-			key = at + "." + key
-		}
+		key, value := join(at, n.Content[i].Value), n.Content[i+1]
 		if slices.Contains(branches, key) && value.Kind == yaml.MappingNode {
 			p.list(key, value)
 			continue
 		}
 		s := ProjectKey{Key: key, Line: n.Content[i].Line, Use: p.useOf(key)}
-		text, err := yaml.Marshal(value)
-		if err != nil {
-			text = []byte(value.Value)
-		}
+		text, _ := yaml.Marshal(value) // of what was read
 		s.Text = strings.TrimRight(string(text), "\n")
 		p.Keys = append(p.Keys, s)
 	}
@@ -114,22 +109,19 @@ func (p *Project) useOf(key string) KeyUse {
 // narrows reports whether a rule forbids or asks.
 func (r Rule) narrows() bool { return r.Decision != "allow" }
 
-// Narrowing are the rules that forbid or ask, each with how people find it.
-func (p *Project) Narrowing() (rules []Rule, where []string) {
+// Narrowing are the rules that forbid or ask.
+func (p *Project) Narrowing() (rules []Rule) {
 	for _, r := range p.file.Approvals.Rules {
 		if r.narrows() {
-			rules, where = append(rules, r), append(where, r.Where())
+			rules = append(rules, r)
 		}
 	}
-	return rules, where
+	return rules
 }
 
 // Allowing is how many of its rules would allow something, which no project's file can (decision
 // 19).
-func (p *Project) Allowing() int {
-	rules, _ := p.Narrowing()
-	return len(p.file.Approvals.Rules) - len(rules)
-}
+func (p *Project) Allowing() int { return len(p.file.Approvals.Rules) - len(p.Narrowing()) }
 
 // Require is what it wants asked about by default: all, or empty where it leaves that to the
 // settings.
@@ -145,10 +137,7 @@ func (p *Project) RequiresValidation() bool { return p.file.Approvals.RequireVal
 
 // Limits lower those of a session's type.
 func (p *Project) Limits(kind regie.SessionType) regie.Limits {
-	own := p.file.Limits.Chat
-	if kind == regie.SessionAutomation {
-		own = p.file.Limits.Automation
-	}
+	own := p.file.Limits.Of(kind)
 	agent := p.file.Agents[mainAgent]
 	size := regie.Limits{ContextTokens: p.file.Budget.ContextTokens, ContextMessages: p.file.Budget.MaxContextMessages}
 	return own.Lower(agent.Limits).Lower(size).Lower(regie.Limits{ContextTokens: agent.Budget.ContextTokens})
@@ -160,23 +149,14 @@ func (p *Project) Caps() regie.Caps { return p.file.Caps(mainAgent) }
 // Instructed is an agent of the settings with what a trusted file says of how it works.
 func (p *Project) Instructed(agent Agent) Agent {
 	own := p.file.Agents[mainAgent]
-	text := func(into *string, said string) {
-		if said != "" {
-			*into = said
-		}
-	}
-	text(&agent.Instructions, joined(agent.Instructions, own.Instructions))
-	text(&agent.Language, own.Language)
-	text(&agent.Dialect, own.Dialect)
-	text(&agent.Relaunch, own.Relaunch)
-	text(&agent.ReasoningEffort, own.ReasoningEffort)
-	if own.PromptDegree != 0 {
-		agent.PromptDegree = own.PromptDegree
-	}
+	agent.Instructions = joined(agent.Instructions, own.Instructions)
+	agent.Language = cmp.Or(own.Language, agent.Language)
+	agent.Dialect = cmp.Or(own.Dialect, agent.Dialect)
+	agent.Relaunch = cmp.Or(own.Relaunch, agent.Relaunch)
+	agent.ReasoningEffort = cmp.Or(own.ReasoningEffort, agent.ReasoningEffort)
+	agent.PromptDegree = cmp.Or(own.PromptDegree, agent.PromptDegree)
 	agent.AnswerCheck = agent.AnswerCheck || own.AnswerCheck
-	if own.ParallelToolCalls != nil {
-		agent.ParallelToolCalls = own.ParallelToolCalls
-	}
+	agent.ParallelToolCalls = cmp.Or(own.ParallelToolCalls, agent.ParallelToolCalls)
 	return agent
 }
 
@@ -192,8 +172,6 @@ func joined(user, project string) string {
 
 // Place is what a trusted file says of the place where agents work.
 func (p *Project) Place(w Workspace) Workspace {
-	if p.file.Workspace.TimeZone != "" {
-		w.TimeZone = p.file.Workspace.TimeZone
-	}
+	w.TimeZone = cmp.Or(p.file.Workspace.TimeZone, w.TimeZone)
 	return w
 }

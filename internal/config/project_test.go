@@ -62,9 +62,9 @@ func TestProjectKeys(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	rules, where := p.Narrowing()
-	if len(rules) != 1 || rules[0].Argv[1] != "push" || where[0] != "/w/.regie/regie.yaml (approvals.rules[2])" || p.Allowing() != 1 || p.Require() != "" || p.RequiresValidation() {
-		t.Errorf("%+v %v", rules, where)
+	rules := p.Narrowing()
+	if len(rules) != 1 || rules[0].Argv[1] != "push" || rules[0].Where() != "/w/.regie/regie.yaml (approvals.rules[2])" || p.Allowing() != 1 || p.Require() != "" || p.RequiresValidation() {
+		t.Errorf("%+v", rules)
 	}
 	user := regie.Limits{CallsInReply: 10, Total: 20, Queries: 10, ContextTokens: 80_000}
 	if l := user.Lower(p.Limits(regie.SessionChat)); l.CallsInReply != 10 || l.Total != 2 || l.Queries != 1 || l.ContextTokens != 5000 {
@@ -156,8 +156,7 @@ func FuzzProject(f *testing.F) {
 		if err != nil {
 			return
 		}
-		rules, _ := p.Narrowing()
-		for _, r := range rules {
+		for _, r := range p.Narrowing() {
 			if r.Verdict() != regie.VerdictForbid && r.Verdict() != regie.VerdictMustAsk {
 				t.Errorf("%+v", r)
 			}

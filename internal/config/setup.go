@@ -72,10 +72,7 @@ func SaveSetup(env func(string) string, p Provider, model string) (string, error
 			APIKey: p.APIKey, APIKeyEnv: p.APIKeyEnv,
 		}
 	}
-	data, err := yaml.Marshal(out)
-	if err != nil {
-		return "", regie.Errorf(regie.CodeInternal, "the settings cannot be written: %v", err)
-	}
+	data, _ := yaml.Marshal(out) // of texts and numbers
 	data = append([]byte("# Written by regie setup, which replaces it. What you write yourself belongs in regie.yaml beside it.\n"), data...)
 	if err := replace(path, data); err != nil {
 		return "", regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", path, err)

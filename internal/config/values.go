@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regie-run/regie/internal/keyring"
@@ -139,13 +140,11 @@ func flat(n *yaml.Node) string {
 	if n.Decode(&value) != nil {
 		return "…"
 	}
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(value) != nil {
+	text, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
+	if err != nil {
 		return "…"
 	}
-	return strings.TrimSpace(text.String())
+	return string(text)
 }
 
 // secretKey reports whether a key's value is never shown: keys, tokens, and what programs and

@@ -39,8 +39,6 @@ type Config struct {
 	// no workspace lies.
 	Settings config.Config
 	Private  []string
-	// Limits are those that the program that started this engine lays down.
-	Limits regie.Limits
 	// Owner returns the user of this installation, made the first time; UserName is the name of the
 	// person who runs this process.
 	Owner    func(ctx context.Context) (regie.User, error)
@@ -69,7 +67,7 @@ type Projects interface {
 	ServerNames(root string) []string
 	// Level2 is level 2 of the prompts of a run that begins, and what people read of its document
 	// where that was not read, or not all of it.
-	Level2(root string, limits regie.Limits, french bool) (text string, notice regie.Sentence)
+	Level2(root string, limits regie.Limits, french bool) (text string, notice regie.Sentence, err error)
 	// Scope adds the skills' tool, ToolsIn the tools of the workspace's MCP servers too.
 	Scope(root string, base *tool.Registry) *tool.Registry
 	ToolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry

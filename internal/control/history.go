@@ -80,15 +80,13 @@ func imported(in *dispatch.RunRequest) []store.Imported {
 			if len(reply.Calls) > 0 {
 				out = append(out, store.Imported{Message: results})
 			}
-		case regie.ImportedContext:
-			out = append(out, store.Imported{Message: regie.Message{
-				ID: regie.NewID(), Sender: regie.SenderUser,
-				Author: client, Text: regie.ClientContextMark + m.Text,
-			}})
 		default:
+			text := m.Text
+			if m.Role == regie.ImportedContext {
+				text = regie.ClientContextMark + text
+			}
 			out = append(out, store.Imported{Message: regie.Message{
-				ID: regie.NewID(), Sender: regie.SenderUser,
-				Author: client, Text: m.Text,
+				ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: text,
 			}})
 		}
 	}

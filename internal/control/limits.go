@@ -100,14 +100,9 @@ func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out d
 
 // fixedBy is the place that settles a limit whatever is stored; empty where none does.
 func (l *Limits) fixedBy(kind regie.SessionType, i int) string {
-	configured, file, agent := l.Settings.File.Limits.Chat, l.Settings.Origin["file"],
+	configured, file, agent := l.Settings.File.Limits.Of(kind), l.Settings.Origin["file"],
 		l.Settings.File.Agents[MainAgent].Limits
-	if kind == regie.SessionAutomation {
-		configured = l.Settings.File.Limits.Automation
-	}
 	switch {
-	case *limitFields(&l.Limits)[i] > 0:
-		return "the program that started this engine"
 	case *limitFields(&agent)[i] > 0:
 		return "agents." + MainAgent + ".limits." + limitNames[i] + " in " + file
 	case *limitFields(&configured)[i] > 0:
@@ -169,10 +164,7 @@ func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Diale
 	}
 	model, err := c.Models(in.Provider, in.Settings)
 	if err != nil {
-		if forced == "" {
-			forced = regie.DialectNative
-		}
-		return forced, nil
+		return cmp.Or(forced, regie.DialectNative), nil
 	}
 	switch can := model.Capabilities(in.Model); {
 	case forced == regie.DialectJSON && can.NativeOnly:
@@ -192,12 +184,8 @@ func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Diale
 func (c *core) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent,
 	stored regie.Limits,
 ) regie.Limits {
-	configured := c.Settings.File.Limits.Chat
-	if kind == regie.SessionAutomation {
-		configured = c.Settings.File.Limits.Automation
-	}
-	budget := c.Settings.File.Budget
+	configured, budget := c.Settings.File.Limits.Of(kind), c.Settings.File.Budget
 	app := regie.Limits{ContextTokens: cmp.Or(agent.Budget.ContextTokens, budget.ContextTokens,
 		prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
-	return c.Limits.Over(agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken))))))
+	return agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken)))))
 }

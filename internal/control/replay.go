@@ -7,7 +7,6 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/tool"
 )
 
 // Replay runs a stored round once more from the store alone and compares what it would ask of the
@@ -27,10 +26,7 @@ func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, e
 	if err != nil {
 		return dispatch.Replay{}, err
 	}
-	tools := r.Tools(ctx)
-	return engine.New(engine.Config{
-		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
-	}).Replay(ctx, view, thread)
+	return engine.New(engine.Config{Store: r.Store, Tools: r.Tools, Providers: r.Codec}).Replay(ctx, view, thread)
 }
 
 // Prompt returns what would be sent to a session's model now, or what was sent in a stored model
@@ -67,10 +63,8 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 			return dispatch.Prompt{}, err
 		}
 	}
-	tools := r.Tools(ctx)
 	return engine.New(engine.Config{
-		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
-		Scoped: r.Projects.ToolsIn,
+		Store: r.Store, Tools: r.Tools, Providers: r.Codec, Scoped: r.Projects.ToolsIn,
 	}).Prompt(ctx, engine.PromptRequest{
 		SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange,
 	})

@@ -47,9 +47,7 @@ func (r *Rounds) fillRequest(ctx context.Context, in *dispatch.RunRequest) (unna
 		return false, cmp.Or(r.Settings.RequireModel(),
 			error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
 	}
-	if in.Settings.IsZero() && in.Provider != config.ProviderDemo { // the demo is the same everywhere
-		in.Settings = r.Settings.FingerprintOf(in.Provider)
-	}
+	in.Settings = cmp.Or(in.Settings, r.pinOf(in.Provider))
 	return unnamed, r.checkNames(in)
 }
 
@@ -72,6 +70,15 @@ func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
 	}
 	in.Model = r.settingsOf(in).ModelOf(in.Provider, in.Model)
 	return nil
+}
+
+// pinOf is the fingerprint of this engine's settings of a provider; zero for the demo, which is the
+// same everywhere.
+func (c *core) pinOf(provider string) regie.Hash {
+	if provider == config.ProviderDemo {
+		return regie.Hash{}
+	}
+	return c.Settings.FingerprintOf(provider)
 }
 
 // settingsOf returns the settings that a request's provider is asked with: those of its pin, where

@@ -45,13 +45,10 @@ func (r *Rounds) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest
 	if in.Provider == settings.Provider && in.Model == "" {
 		asked.Model = settings.Model
 	}
-	if err := r.checkAffordable(&asked); err != nil {
+	if err := r.checkAffordable(&asked, regie.Caps{}); err != nil {
 		return err
 	}
-	pin := in.Settings
-	if pin.IsZero() && in.Provider != config.ProviderDemo {
-		pin = r.Settings.FingerprintOf(in.Provider)
-	}
+	pin := cmp.Or(in.Settings, r.pinOf(in.Provider))
 	why := regie.Say("the settings of that provider are not here (by %s)", r.author(caller, ""))
 	return r.Store.Repin(ctx, in.RoundID, pin, regie.Fallback{
 		RoundID: in.RoundID, Exchange: round.Exchange, Provider: in.Provider, Model: asked.Model,

@@ -58,13 +58,18 @@ func (w *Workspaces) Search(ctx context.Context, in dispatch.SearchRequest) (dis
 			return out, err
 		}
 	}
-	switch {
-	case in.In == dispatch.SearchSessions:
+	if in.In == dispatch.SearchSessions {
 		return out, nil
-	case in.Mode == dispatch.SearchSemantic:
-		err = w.searchParts(ctx, place, &in, &out)
-	default:
-		err = searchLines(ctx, place, &in, &out)
+	}
+	root, err := workspace.Open(place.Root)
+	if err != nil {
+		return out, err
+	}
+	defer root.Close()
+	if in.Mode == dispatch.SearchSemantic {
+		err = w.searchParts(ctx, place, root, &in, &out)
+	} else {
+		err = searchLines(ctx, root, &in, &out)
 	}
 	return out, err
 }
@@ -125,13 +130,8 @@ func around(text, wanted string) (string, bool) {
 }
 
 // searchLines finds lines of files that hold a text.
-func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.SearchRequest, out *dispatch.Found) error {
+func searchLines(ctx context.Context, root *workspace.Root, in *dispatch.SearchRequest, out *dispatch.Found) error {
 	out.Mode = cmp.Or(in.Mode, dispatch.SearchExact)
-	root, err := workspace.Open(place.Root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	searched, err := root.Search(ctx, workspace.Query{
 		Text: in.Text, Regex: in.Mode == dispatch.SearchRegex, CaseSensitive: in.Case, Path: cmp.Or(in.Under, "."),
 		Most: in.Limit, Clip: clipFound,
@@ -147,14 +147,9 @@ func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.Search
 }
 
 // searchParts finds parts of files that are about something.
-func (w *Workspaces) searchParts(ctx context.Context, place regie.Workspace,
+func (w *Workspaces) searchParts(ctx context.Context, place regie.Workspace, root *workspace.Root,
 	in *dispatch.SearchRequest, out *dispatch.Found,
 ) error {
-	root, err := workspace.Open(place.Root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	under, err := root.Searchable(cmp.Or(in.Under, "."))
 	if err != nil {
 		return err

@@ -198,7 +198,7 @@ func (s *Sessions) Remove(ctx context.Context, in dispatch.RemoveRequest) (store
 	removed, err := s.Store.Remove(ctx, store.Remove{
 		SessionID: in.SessionID, By: plain.Strip(s.author(caller, in.By)),
 	})
-	if err == nil && s.Engine != nil {
+	if err == nil {
 		s.Engine.Forget(in.SessionID)
 	}
 	if err == nil && missing == nil {
@@ -402,9 +402,6 @@ func (s *Sessions) RequestControl(ctx context.Context, session regie.ID) (store.
 	if _, err := s.authorize(ctx, "request_control", session); err != nil {
 		return store.Controlled{}, err
 	}
-	if s.ReadOnly {
-		return store.Controlled{}, errRunsNothing
-	}
 	found, _, err := s.Store.Session(ctx, session)
 	if err != nil {
 		return store.Controlled{}, err
@@ -416,9 +413,6 @@ func (s *Sessions) RequestControl(ctx context.Context, session regie.ID) (store.
 func (s *Sessions) ReleaseControl(ctx context.Context, session regie.ID) error {
 	if _, err := s.authorize(ctx, "release_control", session); err != nil {
 		return err
-	}
-	if s.ReadOnly {
-		return errRunsNothing
 	}
 	return s.Dispatcher.ReleaseControl(ctx, session)
 }

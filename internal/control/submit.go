@@ -62,7 +62,14 @@ func (r *Rounds) confine(ctx context.Context, caller *access.Caller, in *dispatc
 }
 
 func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	owner, workspace, unnamed, err := r.completeRequest(ctx, &in)
+	unnamed, err := r.fillRequest(ctx, &in)
+	if err == nil {
+		err = r.validateRequest(&in)
+	}
+	if err != nil {
+		return dispatch.Run{}, err
+	}
+	owner, workspace, err := r.ensureWorkspace(ctx, in.Root, in.FoundBy, in.Here)
 	if err != nil {
 		return dispatch.Run{}, err
 	}
@@ -100,20 +107,6 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 		Duplicate: accepted.Duplicate,
 		Pending:   accepted.Pending, Position: accepted.Position,
 	}, err
-}
-
-// completeRequest fills and validates a request, and finds its workspace. unnamed says that its
-// session has no name yet.
-func (r *Rounds) completeRequest(ctx context.Context, in *dispatch.RunRequest) (
-	owner regie.User, place regie.Workspace, unnamed bool, err error,
-) {
-	if unnamed, err = r.fillRequest(ctx, in); err == nil {
-		err = r.validateRequest(in)
-	}
-	if err == nil {
-		owner, place, err = r.ensureWorkspace(ctx, in.Root, in.FoundBy, in.Here)
-	}
-	return owner, place, unnamed, err
 }
 
 // submission is what a request stores.
@@ -174,8 +167,6 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 	case in.Limits.Negative() != "":
 		return regie.Errorf(regie.CodeBadRequest,
 			"the limit %s is below 0: leave it out, or lower it to a number from 1 on", in.Limits.Negative())
-	case in.Agent == "" || in.Provider == "" || in.Model == "":
-		return regie.Errorf(regie.CodeNoModel, "the request names no agent, provider or model")
 	case !filepath.IsAbs(in.Root):
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case r.ReadOnly:
@@ -189,9 +180,6 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 			string(in.Type))
 	case !slices.Contains([]regie.Dialect{"", regie.DialectNative, regie.DialectJSON}, in.Dialect):
 		return regie.Errorf(regie.CodeBadRequest, "%q is not a dialect: use native or json", string(in.Dialect))
-	}
-	if err := r.sameModel(in); err != nil {
-		return err
 	}
 	// What is stored must be what any database and any API takes.
 	in.Text = storable(in.Text)

@@ -48,7 +48,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()
 	in.Policy.Cache = in.Policy.Cache && !in.NoCache
 	in.Policy.CacheIfTold = in.Policy.CacheIfTold && in.Policy.Cache
-	if err := r.checkAffordable(in); err != nil {
+	if err := r.checkAffordable(in, own.Caps()); err != nil {
 		return out, err
 	}
 	if out.dialect, err = r.dialect(in, agent); err != nil {
@@ -63,13 +63,14 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 		return out, err
 	}
 	var said string
-	if said, in.Policy.Document = r.Projects.Level2(in.Root, out.limits, in.Policy.French); said != "" {
+	// without its directory a run is told by its tools what is wrong
+	if said, in.Policy.Document, _ = r.Projects.Level2(in.Root, out.limits, in.Policy.French); said != "" {
 		// each time: it goes with the sessions that had it
 		if out.level2, err = r.Store.PutBlob(ctx, []byte(said)); err != nil {
 			return out, err
 		}
 	}
-	if in.Policy.Fallback, err = r.fallbacks(ctx, in, agent, out.limits); err != nil {
+	if in.Policy.Fallback, err = r.fallbacks(ctx, in, agent, out.limits, own.Caps()); err != nil {
 		return out, err
 	}
 	out.policy, err = json.Marshal(in.Policy)
@@ -110,7 +111,7 @@ func (r *Rounds) storeDocumentation(ctx context.Context, in *dispatch.RunRequest
 // the documentation that it is asked with (spec 3.6). The limits are the round's own, whoever goes
 // on with it.
 func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
-	limits regie.Limits,
+	limits regie.Limits, caps regie.Caps,
 ) ([]approval.Fallback, error) {
 	if !r.Settings.FallsBack(in.Agent, in.Provider) || r.settingsOf(in) != &r.Settings {
 		return nil, nil
@@ -123,16 +124,15 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent c
 	for _, f := range configured {
 		asked := *in
 		asked.Provider, asked.Model, asked.Settings = f.Provider, f.Model, regie.Hash{}
-		if err := r.checkAffordable(&asked); err != nil { // it would never be asked, and nobody would know
+		if err := r.checkAffordable(&asked, caps); err != nil { // it would never be asked, and nobody would know
 			return nil, err
 		}
 		spoken, err := r.dialect(&asked, agent)
 		if err != nil { // it cannot be told to reply so: it is asked as it can be
 			spoken = regie.DialectNative
 		}
-		pinned := approval.Fallback{Provider: f.Provider, Model: f.Model, Dialect: spoken}
-		if f.Provider != config.ProviderDemo { // the demo is the same everywhere
-			pinned.Settings = r.Settings.FingerprintOf(f.Provider)
+		pinned := approval.Fallback{
+			Provider: f.Provider, Model: f.Model, Dialect: spoken, Settings: r.pinOf(f.Provider),
 		}
 		if pinned.Level1, err = r.storeDocumentation(ctx, in, agent, limits, spoken); err != nil {
 			return nil, err
@@ -143,13 +143,9 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent c
 }
 
 // checkAffordable refuses a request to a model of which nobody knows what it costs, where a budget
-// holds: before anything is stored (decision 29).
-func (r *Rounds) checkAffordable(in *dispatch.RunRequest) error {
-	own, err := r.Projects.Settings(in.Root)
-	if err != nil {
-		return err
-	}
-	if r.Settings.File.Caps(in.Agent).Lower(own.Caps()).IsZero() {
+// holds: before anything is stored (decision 29). caps are those of its workspace.
+func (r *Rounds) checkAffordable(in *dispatch.RunRequest, caps regie.Caps) error {
+	if r.Settings.File.Caps(in.Agent).Lower(caps).IsZero() {
 		return nil
 	}
 	model, err := r.Models(in.Provider, in.Settings)

@@ -51,8 +51,14 @@ func (u *Undos) authorizeUndo(ctx context.Context, operation string, in dispatch
 	if err != nil {
 		return undo.Request{}, err
 	}
-	in.By = u.author(caller, in.By)
-	return undoRequest(in)
+	switch {
+	case !in.Target.IsZero() && in.Short != "":
+		return undo.Request{}, regie.Errorf(regie.CodeBadRequest, "the request names a run or an undo twice")
+	case in.Target.IsZero() && in.Short == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
+		return undo.Request{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
+	}
+	in.By = plain.Strip(u.author(caller, in.By))
+	return undo.Request(in), nil
 }
 
 // confine settles what the undo of a restricted caller may be about.
@@ -75,18 +81,4 @@ func (u *Undos) confine(ctx context.Context, caller *access.Caller, in *dispatch
 		in.Root = root
 	}
 	return err
-}
-
-func undoRequest(in dispatch.UndoRequest) (undo.Request, error) {
-	switch {
-	case !in.Target.IsZero() && in.Short != "":
-		return undo.Request{}, regie.Errorf(regie.CodeBadRequest, "the request names a run or an undo twice")
-	case in.Target.IsZero() && in.Short == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
-		return undo.Request{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
-	}
-	return undo.Request{
-		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID,
-		Chat: in.Chat, Force: in.Force, Plan: in.Plan,
-		By: plain.Strip(in.By),
-	}, nil
 }

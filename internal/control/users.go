@@ -48,16 +48,11 @@ func (u *Users) Me(ctx context.Context) (Me, error) {
 	if err != nil {
 		return Me{}, err
 	}
-	user := caller.User
-	if caller.IsOwner() {
-		if user, err = u.Owner(ctx); err != nil {
-			return Me{}, err
-		}
-	}
-	out := Me{User: UserView{User: user, Role: RoleOwner}, Via: caller.Via, Scopes: caller.Scopes()}
+	out := Me{User: UserView{User: caller.User, Role: RoleOwner}, Via: caller.Via, Scopes: caller.Scopes()}
 	if !caller.IsOwner() {
-		token := caller.Token
-		out.Token = &token
+		out.Token = new(caller.Token)
+	} else if out.User.User, err = u.Owner(ctx); err != nil {
+		return Me{}, err
 	}
 	out.Workspaces, err = u.visible(ctx, caller)
 	return out, err

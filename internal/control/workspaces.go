@@ -32,14 +32,12 @@ func (w *Workspaces) List(ctx context.Context) ([]regie.Workspace, error) {
 // CodePathProtected for the home directory and / unless Here is set.
 func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
 	caller, err := w.authorize(ctx, "open_workspace")
-	switch {
-	case err != nil:
+	opening := []regie.TokenScope{regie.ScopeRead, regie.ScopeChat, regie.ScopeMCP, regie.ScopeAdmin}
+	if err == nil && !slices.ContainsFunc(opening, caller.Has) {
+		err = access.MissingScope(regie.ScopeRead)
+	}
+	if err != nil {
 		return regie.Workspace{}, err
-	case !slices.ContainsFunc([]regie.TokenScope{regie.ScopeChat, regie.ScopeMCP, regie.ScopeAdmin}, caller.Has):
-		// they work there, readers look
-		if !caller.Has(regie.ScopeRead) {
-			return regie.Workspace{}, access.MissingScope(regie.ScopeRead)
-		}
 	}
 	if !caller.Restricted() {
 		return w.open(ctx, in, !caller.Has(regie.ScopeAdmin))

@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
@@ -73,7 +74,7 @@ func child(ctx context.Context) error {
 	if isHooked(seed) {
 		settings.File.Hooks = []config.Hook{{On: string(regie.HookBeforeTool), Tools: []string{"ledger.*"}, Command: []string{"true"}, Timeout: time.Minute}}
 	}
-	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, ApprovalTTL: plan.ttl, QuestionTTL: plan.ttl})
+	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, TuneEngine: func(c *engine.Config) { c.ApprovalTTL, c.QuestionTTL = plan.ttl, plan.ttl }})
 	if err != nil {
 		return err
 	}

@@ -166,11 +166,10 @@ func strict(body []byte, into any) error {
 		return regie.Errorf(regie.CodeBadRequest,
 			"the request has no body: send a JSON object, {} where nothing is to be said")
 	}
-	err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true))
-	if err == nil {
-		return nil
+	if err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true)); err != nil {
+		return misfit(err)
 	}
-	return misfit(err)
+	return nil
 }
 
 // misfit says what is wrong with a body in our own words: those of the decoder name types of this
@@ -240,7 +239,15 @@ func (s *server) problem(language string, err error) problem {
 }
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.failAs(w, r, httpread.Status(regie.CodeOf(err)), err)
+	p := s.problem(r.Header.Get("Accept-Language"), err)
+	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "5")
+	}
+	leaveBody(w, r)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
 }
 
 // refuse answers a request that is not let in, and counts it. Clients of another interface read its
@@ -255,17 +262,4 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, e
 		return
 	}
 	s.fail(w, r, err)
-}
-
-func (s *server) failAs(w http.ResponseWriter, r *http.Request, status int, err error) {
-	p := s.problem(r.Header.Get("Accept-Language"), err)
-	p.Status, p.Title = status, http.StatusText(status)
-	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
-		w.Header().Set("Retry-After", "5")
-	}
-	leaveBody(w, r)
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
@@ -219,7 +220,7 @@ func (q *queue) live(t *testing.T, dice *rand.Rand) {
 	}
 	defer db.Close()
 	q.db, q.log, q.person = db, &alarm{world: q.world}, newPerson()
-	q.session.slots, q.session.committed = &q.slots, q.committed
+	q.session.slots, q.session.committed = config.Slots{Exclusive: q.slots.Exclusive, Chat: q.slots.Chat, Automation: q.slots.Automation, API: q.slots.API}, q.committed
 	q.open()
 	q.acts(dice)
 	q.ends()

@@ -28,7 +28,6 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/providertest"
-	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/store/storetest"
@@ -53,8 +52,8 @@ type session struct {
 	log      *alarm
 	person
 
-	slots     *slot.Capacity // nil: as many as are usual
-	committed func()         // called after each commit; may be nil
+	slots     config.Slots // zero: as many as are usual
+	committed func()       // called after each commit; may be nil
 	following sync.WaitGroup
 	backoffs  int
 	cap       atomic.Int64 // on what the session may cost, in millionths of a dollar; 0: none
@@ -189,7 +188,7 @@ func (s *session) live() {
 
 // config is that of an engine with a model and its key.
 func (s *session) config() config.Config {
-	return config.Config{DataDir: filepath.Join(s.dir, "data"), Database: s.database, Provider: "sim", Model: "m", APIKey: canary}
+	return config.Config{DataDir: filepath.Join(s.dir, "data"), Database: s.database, Provider: "sim", Model: "m", APIKey: canary, File: config.File{Slots: s.slots}}
 }
 
 // open begins a life, or several, until one is not over before it has begun.
@@ -234,9 +233,8 @@ func (s *session) start(l *life) (*app.Engine, error) {
 	}
 	watched := providertest.Watch(model, func(err error) { s.violate("a thread that not every vendor takes (invariant 18): %v", err) })
 	return app.OpenEngine(context.Background(), app.Options{
-		Config: s.config(), Tools: tools, Alone: true, Log: slog.New(s.log), ApprovalTTL: s.plan.ApprovalTTL, QuestionTTL: s.plan.QuestionTTL,
+		Config: s.config(), Tools: tools, Alone: true, Log: slog.New(s.log),
 		Models: func(string) (provider.Provider, error) { return watched, nil },
-		Slots:  s.slots,
 		TuneStore: func(c *sqlite.Config) {
 			c.Gate = func(committed, wrote bool) error {
 				if committed && wrote && s.committed != nil {
@@ -246,6 +244,7 @@ func (s *session) start(l *life) (*app.Engine, error) {
 			}
 		},
 		TuneEngine: func(c *engine.Config) {
+			c.ApprovalTTL, c.QuestionTTL = s.plan.ApprovalTTL, s.plan.QuestionTTL
 			c.Backoff = s.backoff
 			c.Price = func(string, string, regie.Hash) (price.Price, bool, bool) { return modelPrice, true, true }
 			c.Caps = func(string) regie.Caps { return regie.Caps{Session: s.cap.Load()} }
