@@ -43,11 +43,28 @@ func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (stor
 	}
 	stored, err := a.checkDecisions(ctx, edit, in)
 	if err != nil {
-		return store.Resolved{}, err
+		// The same request may have been accepted since the approval was read, and carried out: an edit
+		// that is repeated then meets its own effect.
+		now, failed := a.findApproval(ctx, in)
+		if failed != nil || countDecided(now.Approval) == countDecided(edit.Approval) {
+			return store.Resolved{}, err
+		}
+		if stored, err = a.checkDecisions(ctx, now, in); err != nil {
+			return store.Resolved{}, err
+		}
 	}
 	return a.Dispatcher.Resolve(ctx, a.StoreOnly, func(ctx context.Context) (store.Resolved, error) {
 		return a.Store.Decide(ctx, stored)
 	})
+}
+
+func countDecided(a *regie.Approval) (n int) {
+	for i := range a.Reviews {
+		if a.Reviews[i].Decision != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // checkDecisions completes the decisions of a request for the store.

@@ -18,6 +18,7 @@ var pinned = []struct {
 	{491843693, 2, "commands", "a command left a directory without a file, and the invariant took that for unreadable evidence"},
 	{491843727, 3, "commands", "the same"},
 	{442957707, 1, "long", "a write that the loop guard refused was judged by itself: its equal had been carried out in the round before"},
+	{826516898, 1, "answers", "an edited answer that was repeated while the first one was carried out met its own effect and was refused"},
 	{141016416, 1, "paused", "an edited answer that came twice at once was refused: the first one had been carried out"},
 }
 
