@@ -146,7 +146,7 @@ func (c Command) String() string {
 	return string(data)
 }
 
-// cleanPath is the shortest form of a relative path, and "" for one that a scope must not be
+// cleanPath returns the shortest form of a relative path, and "" for one that a scope must not be
 // compared with. A path with ".." anywhere is none: behind a link it leads elsewhere than its
 // letters say.
 func cleanPath(name string) string {

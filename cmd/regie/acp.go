@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// newACPCommand is an ACP agent on standard input and output (spec 10.1).
+// newACPCommand returns an ACP agent on standard input and output (spec 10.1).
 func newACPCommand(env *environment) *cobra.Command {
 	var agent string
 	var here bool

@@ -141,8 +141,8 @@ func restoreStderr(env *environment, aside tui.Aside) {
 	}
 }
 
-// runPlainChat is the chat in plain lines: for screen readers, for terminals without a cursor, and
-// without a terminal.
+// runPlainChat returns the chat in plain lines: for screen readers, for terminals without a cursor,
+// and without a terminal.
 func runPlainChat(ctx context.Context, env *environment, common chat.Config, terminal bool) (chat.Result, error) {
 	input, err := chat.NewInput(env.stdin, terminal)
 	if err != nil {
@@ -154,7 +154,7 @@ func runPlainChat(ctx context.Context, env *environment, common chat.Config, ter
 	}).Run()
 }
 
-// chatExitCode is the exit code of an unattended chat: that of its first round that failed.
+// chatExitCode returns the exit code of an unattended chat: that of its first round that failed.
 func chatExitCode(ctx context.Context, env *environment, conn *app.Conn, result *chat.Result) (int, error) {
 	rounds := result.Rounds
 	if len(rounds) == 0 && !result.Last.IsZero() {

@@ -65,7 +65,7 @@ func showConfig(env *environment, origin, asJSON bool) error {
 	})
 }
 
-// projectValues are what the workspace's file says.
+// projectValues returns what the workspace's file says.
 func projectValues(env *environment) (out []config.Value) {
 	root, err := env.localWorkspace(true)
 	if err != nil {
@@ -138,7 +138,7 @@ func validateConfig(env *environment, files []string) error {
 	return p.err
 }
 
-// countedFiles are the files of settings that count here and are there.
+// countedFiles returns the files of settings that count here and are there.
 func countedFiles(env *environment, settings *config.Config) []string {
 	file, setup := config.Paths(os.Getenv, env.flags.Config)
 	found := []string{setup, file}

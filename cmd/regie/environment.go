@@ -177,7 +177,7 @@ func writeStore[T any](ctx context.Context, env *environment, do func(*app.Conn)
 	return withConn(ctx, env, app.Options{StoreOnly: true}, do)
 }
 
-// readStoreOr is readStore, with a result for the time before the first run, without a store.
+// readStoreOr returns readStore, with a result for the time before the first run, without a store.
 func readStoreOr[T any](ctx context.Context, env *environment, empty T, do func(*app.Conn) (T, error)) (T, error) {
 	connected := false
 	out, err := readStore(ctx, env, func(conn *app.Conn) (T, error) {
@@ -218,7 +218,7 @@ func (env *environment) findWorkspace(ctx context.Context, dir string, here bool
 	return place.Root, place.FoundBy, err
 }
 
-// localWorkspace is workspace for commands on this machine's own files.
+// localWorkspace returns workspace for commands on this machine's own files.
 func (env *environment) localWorkspace(here bool) (root string, err error) {
 	if env.config.Server != "" {
 		return "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")

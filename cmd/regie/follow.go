@@ -496,7 +496,7 @@ func (a *awaited) describeLines(t *text.Printer) []string {
 	return out
 }
 
-// withoutPassword is a database's URL as it may be printed: who goes on gives the password in
+// withoutPassword returns a database's URL as it may be printed: who goes on gives the password in
 // another way, or writes it again.
 func withoutPassword(text string) string {
 	u, err := url.Parse(text)
@@ -510,8 +510,8 @@ func withoutPassword(text string) string {
 	return u.String()
 }
 
-// sameCommand is a command line with the flags of this one, so that it finds the same store and
-// model.
+// sameCommand returns a command line with the flags of this one, so that it finds the same store
+// and model.
 func (env *environment) sameCommand(words ...string) string {
 	f := &env.flags
 	line := append([]string{"regie"}, words...)
@@ -544,7 +544,7 @@ func shellWords(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// exitVerdict is the exit code of spec 10.1, and the reason in words.
+// exitVerdict returns the exit code of spec 10.1, and the reason in words.
 func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string) {
 	id := view.Round.ID
 	switch {
@@ -575,8 +575,8 @@ func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, str
 	return code, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 }
 
-// verdictOfCalls is the verdict on an answered run, by what became of its calls: the first reason
-// in this order decides.
+// verdictOfCalls returns the verdict on an answered run, by what became of its calls: the first
+// reason in this order decides.
 func verdictOfCalls(t *text.Printer, view store.RoundView) (int, string) {
 	id, n := view.Round.ID, 0
 	has := func(is func(*regie.Call) bool) bool {
@@ -616,7 +616,7 @@ func countCalls(view store.RoundView, is func(*regie.Call) bool) (n int) {
 	return n
 }
 
-// lastReply is the exchange with the newest reply of a run, nil where none came.
+// lastReply returns the exchange with the newest reply of a run, nil where none came.
 func lastReply(view store.RoundView) (last *store.ExchangeView) {
 	for i := range view.Exchanges {
 		if reply := view.Exchanges[i].Reply; reply != nil && reply.AI != nil {
@@ -626,8 +626,8 @@ func lastReply(view store.RoundView) (last *store.ExchangeView) {
 	return last
 }
 
-// finalAnswer is what the person reads of the reply that ended the round; readable is false for one
-// that is none in its dialect.
+// finalAnswer returns what the person reads of the reply that ended the round; readable is false
+// for one that is none in its dialect.
 func finalAnswer(view store.RoundView) (text string, readable bool) {
 	last := lastReply(view)
 	if last == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/regie-run/regie/internal/mcpserver"
 )
 
-// newMCPCommand is an MCP server on standard input and output (spec 10.1, 10.2).
+// newMCPCommand returns an MCP server on standard input and output (spec 10.1, 10.2).
 func newMCPCommand(env *environment) *cobra.Command {
 	var dir, agent string
 	var approvals, here bool

@@ -17,7 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// newRunsCommand is about stored runs.
+// newRunsCommand returns about stored runs.
 func newRunsCommand(env *environment) *cobra.Command {
 	runs := &cobra.Command{Use: "runs", Short: env.T("What every run did and cost")}
 	var asJSON, all bool
@@ -177,7 +177,7 @@ func listRuns(p *printer, rounds []store.RoundSummary) {
 	}
 }
 
-// endState is a run's state, with how an automation ended that did not complete (decision 44).
+// endState returns a run's state, with how an automation ended that did not complete (decision 44).
 func endState(line *store.RoundSummary) string {
 	if end := line.Session.EndReason; line.Round.State == regie.RoundEnded &&
 		line.Session.Type == regie.SessionAutomation && end != "" && end != regie.SessionCompleted {
@@ -198,7 +198,7 @@ func roundState(r regie.Round) string {
 
 func formatMillis(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
 
-// formatDuration is how long an ended run took.
+// formatDuration returns how long an ended run took.
 func formatDuration(t *text.Printer, r *regie.Round) string {
 	if r.EndedAt.IsZero() {
 		return "—"

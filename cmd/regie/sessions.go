@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// newSessionsCommand is about stored sessions: it calls no model and no tool.
+// newSessionsCommand returns about stored sessions: it calls no model and no tool.
 func newSessionsCommand(env *environment) *cobra.Command {
 	sessions := &cobra.Command{
 		Use: "sessions", Short: env.T("What was said: list, show, fork, export and remove sessions"),

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// endSignals are the signals that end a command in order. nohup ignores SIGHUP.
+// endSignals returns the signals that end a command in order. nohup ignores SIGHUP.
 func endSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

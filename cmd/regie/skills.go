@@ -30,7 +30,7 @@ func newSkillsCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// skillsJSON are skills as programs read them.
+// skillsJSON returns skills as programs read them.
 func skillsJSON(env *environment, set *app.SkillSet) map[string]any {
 	notices := []map[string]any{}
 	for i := range set.Notices {

@@ -68,7 +68,7 @@ func hideInput(file *os.File) (show func()) {
 	}
 }
 
-// terminalWidth is how wide a terminal is; 0 where none is, or none says so.
+// terminalWidth returns how wide a terminal is; 0 where none is, or none says so.
 func terminalWidth(stream io.Writer) int {
 	file, ok := stream.(*os.File)
 	if !ok {

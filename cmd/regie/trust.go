@@ -51,7 +51,7 @@ func newTrustCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// trustRoot is the workspace of a named directory, or of the current one.
+// trustRoot returns the workspace of a named directory, or of the current one.
 func trustRoot(env *environment, args []string) (string, error) {
 	if len(args) == 0 {
 		return env.localWorkspace(true)

@@ -112,7 +112,7 @@ func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOpti
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
-// requestIn is the request template of a directory.
+// requestIn returns the request template of a directory.
 func (a *agent) requestIn(dir string) (dispatch.RunRequest, error) {
 	if !filepath.IsAbs(dir) {
 		return dispatch.RunRequest{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path",
@@ -137,7 +137,7 @@ func (a *agent) openSession(s *session) {
 	a.sessions[sdk.SessionId(s.id.String())] = s
 }
 
-// knownSession is a session that the editor has open.
+// knownSession returns a session that the editor has open.
 func (a *agent) knownSession(id sdk.SessionId) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // maxShown bounds what is shown of a call's result, in bytes.
 const maxShown = 32 << 10
 
-// promptSegments are what a prompt says: texts, and files of the workspace that it links as
+// promptSegments returns what a prompt says: texts, and files of the workspace that it links as
 // enrichments (spec 7.3). It returns CodeBadRequest for what the agent has not said it takes.
 func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
 	var out []regie.Segment
@@ -59,7 +59,7 @@ func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.S
 	return out, nil
 }
 
-// workspacePath is the path in the workspace that an address names.
+// workspacePath returns the path in the workspace that an address names.
 func (s *session) workspacePath(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
@@ -69,7 +69,7 @@ func (s *session) workspacePath(address string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
-// isSilent are the tools that are shown in another way: as a plan, a question, an answer.
+// isSilent returns the tools that are shown in another way: as a plan, a question, an answer.
 func isSilent(tool string) bool {
 	return tool == "session.update_plan" || tool == "session.ask_user" || tool == "session.complete"
 }
@@ -128,7 +128,7 @@ func (s *session) drawCall(tool, written string) drawn {
 	return d
 }
 
-// startUpdate is a call as an editor is told it first, with what it brought where it has that.
+// startUpdate returns a call as an editor is told it first, with what it brought where it has that.
 func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
 	d := s.drawCall(c.Tool, c.Arguments)
 	if c.State.Settled() {
@@ -139,7 +139,8 @@ func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
 		sdk.WithStartContent(d.content))
 }
 
-// settledAs is what an editor shows the end of a call as; exit is that of a command that failed.
+// settledAs returns what an editor shows the end of a call as; exit is that of a command that
+// failed.
 func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
 	switch {
 	case exit != "", state == regie.CallFailed, state == regie.CallUnknown, state == regie.CallNotRun:
@@ -152,7 +153,7 @@ func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
 	return sdk.ToolCallStatusPending
 }
 
-// resultOf is what a call brought, for people.
+// resultOf returns what a call brought, for people.
 func resultOf(c *regie.Call) string {
 	result := cmp.Or(c.Result, string(c.NotRun))
 	if c.Error != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// silent is a vendor that answers nobody before the test ends, and tells when it is asked.
-func silent(t *testing.T) (v *vendor, asked chan struct{}) {
+// silentHolder is a vendor that answers nobody before the test ends, and tells when it is asked.
+func silentHolder(t *testing.T) (v *vendor, asked chan struct{}) {
 	t.Helper()
 	asked = make(chan struct{}, 1)
 	free := make(chan struct{})
@@ -63,7 +63,7 @@ func TestProxyKilled(t *testing.T) {
 	}
 	for name, change := range map[string]func(*config.Config){"under a cap": capped} {
 		t.Run(name, func(t *testing.T) {
-			v, _ := silent(t)
+			v, _ := silentHolder(t)
 			d := passes(t, v, change)
 			d.close()
 			runKilled(t, "TestProxyKilled", "REGIE_TEST_CUT", cutKilled{d.settings, d.root})

@@ -35,7 +35,7 @@ type Conn struct {
 func Connect(ctx context.Context, o Options) (*Conn, error) {
 	c := &Conn{options: o}
 	c.Client = client.Attach(c.sendToEngine)
-	_, err := c.attach(ctx)
+	_, err := c.attachEngine(ctx)
 	return c, err
 }
 
@@ -84,9 +84,9 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 	engine.dispatcher.Drain(ctx)
 }
 
-// remote attaches to the server that the settings name. It returns CodeServerDown where that does
-// not answer.
-func (c *Conn) remote(ctx context.Context) (*client.Client, error) {
+// attachRemote attaches to the server that the settings name. It returns CodeServerDown where that
+// does not answer.
+func (c *Conn) attachRemote(ctx context.Context) (*client.Client, error) {
 	settings := &c.options.Config
 	token := settings.Token
 	if token == "" && isLocal(settings.Server) {
@@ -114,21 +114,22 @@ func (c *Conn) remote(ctx context.Context) (*client.Client, error) {
 
 var errAway = regie.Errorf(regie.CodeServerDown, "the server does not answer")
 
-// attach returns a client of the engine at hand, or becomes the engine, or finds the one that runs.
-func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
+// attachEngine returns a client of the engine at hand, or becomes the engine, or finds the one that
+// runs.
+func (c *Conn) attachEngine(ctx context.Context) (*client.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current != nil {
 		return c.current, nil
 	}
 	if c.options.Config.Server != "" {
-		return c.remote(ctx)
+		return c.attachRemote(ctx)
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, silent(c.options.Config.DataDir))
+	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, silentHolder(c.options.Config.DataDir))
 	defer cancel()
-	dial := dialer(c.options.Config.DataDir)
+	dial := dialSocket(c.options.Config.DataDir)
 	if c.options.ReadOnly {
-		if done, err := c.look(waiting, dial); done {
+		if done, err := c.findEngine(waiting, dial); done {
 			return c.current, err
 		}
 	}
@@ -141,25 +142,25 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 		if !errors.Is(err, errHeld) {
 			return nil, err
 		}
-		if c.found(waiting, dial) {
+		if c.becomeClient(waiting, dial) {
 			return c.current, c.checkRules()
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
-		if err := rest(waiting, 10*time.Millisecond); err != nil {
+		if err := sleepFor(waiting, 10*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// silent says who holds a data directory and does not answer.
-func silent(dir string) error {
-	pid := holder(dir) // a name, not a number that a language would write with commas
+// silentHolder says who holds a data directory and does not answer.
+func silentHolder(dir string) error {
+	pid := describeHolder(dir) // a name, not a number that a language would write with commas
 	return regie.Errorf(regie.CodeLocked,
 		"process %s holds %s and does not answer: wait for it, wake it if it was stopped (kill -CONT %s), or end it", pid, dir, pid)
 }
 
-// found makes this process a client where an engine answers.
-func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
+// becomeClient makes this process a client where an engine answers.
+func (c *Conn) becomeClient(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
 	found := client.Local(dial, text.New(c.options.Config.Language).Language())
 	if found.Alive(ctx) != nil {
 		found.Close()
@@ -179,11 +180,11 @@ func (c *Conn) useOwnEngine(engine *Engine) {
 	c.current = engine.Client(text.New(c.options.Config.Language).Language())
 }
 
-// look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an
-// older schema of one's own file must be migrated, which is an engine's work. A database that
-// others share is not migrated by who only looks.
-func (c *Conn) look(ctx context.Context, dial func(context.Context) (net.Conn, error)) (bool, error) {
-	if c.found(ctx, dial) {
+// findEngine finds an engine to ask, or reads the store beside it. It reports whether that decides
+// it: an older schema of one's own file must be migrated, which is an engine's work. A database
+// that others share is not migrated by who only looks.
+func (c *Conn) findEngine(ctx context.Context, dial func(context.Context) (net.Conn, error)) (bool, error) {
+	if c.becomeClient(ctx, dial) {
 		return true, nil
 	}
 	reader, err := openReader(ctx, c.options)
@@ -206,16 +207,16 @@ const goneFor = drainTime + 30*time.Second
 func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error) error {
 	var since time.Time // the engine has gone
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		engine, err := c.attach(ctx)
+		engine, err := c.attachEngine(ctx)
 		if regie.CodeOf(err) == regie.CodeServerDown && !since.IsZero() &&
-			time.Since(since) < goneFor && rest(ctx, pause) == nil {
-			c.tell(time.Since(since) > awayAfter)
+			time.Since(since) < goneFor && sleepFor(ctx, pause) == nil {
+			c.tellAway(time.Since(since) > awayAfter)
 			continue // it is being started again
 		}
 		if err != nil {
 			return err
 		}
-		c.tell(false)
+		c.tellAway(false)
 		asked := time.Now()
 		err = send(engine)
 		if regie.CodeOf(err) == regie.CodeNoToken && c.options.Config.Server != "" {
@@ -224,9 +225,9 @@ func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error
 				c.options.Config.Server)
 		}
 		if regie.CodeOf(err) == regie.CodeLocked && !c.isOwnEngine(engine) && c.options.Config.Server == "" {
-			return silent(c.options.Config.DataDir)
+			return silentHolder(c.options.Config.DataDir)
 		}
-		if regie.CodeOf(err) != regie.CodeEngineGone || !c.detach(engine) {
+		if regie.CodeOf(err) != regie.CodeEngineGone || !c.dropClient(engine) {
 			return err
 		}
 		// a follower that was served for a while has a fresh allowance
@@ -236,7 +237,7 @@ func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error
 		if time.Since(since) > goneFor {
 			return err
 		}
-		if err := rest(ctx, pause); err != nil {
+		if err := sleepFor(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -245,8 +246,8 @@ func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error
 // awayAfter is how long an engine may be gone before people are told.
 const awayAfter = 500 * time.Millisecond
 
-// tell says that no engine answers, or that one does again, where that is news.
-func (c *Conn) tell(away bool) {
+// tellAway says that no engine answers, or that one does again, where that is news.
+func (c *Conn) tellAway(away bool) {
 	c.mu.Lock()
 	news := away != c.away
 	c.away = away
@@ -256,7 +257,7 @@ func (c *Conn) tell(away bool) {
 	}
 }
 
-func rest(ctx context.Context, pause time.Duration) error {
+func sleepFor(ctx context.Context, pause time.Duration) error {
 	select {
 	case <-time.After(pause):
 		return nil
@@ -272,9 +273,9 @@ func (c *Conn) isOwnEngine(engine *client.Client) bool {
 	return c.engine != nil && engine == c.current
 }
 
-// detach drops the client of an engine that has gone, and reports whether another one can be asked.
-// An engine of this process that has ended was closed by the owner of this Conn.
-func (c *Conn) detach(engine *client.Client) bool {
+// dropClient drops the client of an engine that has gone, and reports whether another one can be
+// asked. An engine of this process that has ended was closed by the owner of this Conn.
+func (c *Conn) dropClient(engine *client.Client) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.engine != nil {
@@ -306,7 +307,7 @@ func (c *Conn) checkRules() error {
 	c.current = nil
 	return regie.Errorf(regie.CodeConflict,
 		"process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
-		holder(settings.DataDir), settings.DataDir)
+		describeHolder(settings.DataDir), settings.DataDir)
 }
 
 // Wait returns when a round no longer runs in this process, as dispatch.Dispatcher.Wait; at once

@@ -40,7 +40,7 @@ type Found struct {
 func Detect(ctx context.Context, c config.Config, env func(string) string) Found {
 	var f Found
 	for _, name := range c.ProviderNames() {
-		if p, _ := c.Named(name); usable(p) {
+		if p, _ := c.Named(name); isUsable(p) {
 			f.Keys = append(f.Keys, name)
 		}
 	}
@@ -51,7 +51,7 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()
-	models, err := list(ctx, config.Provider{
+	models, err := listModels(ctx, config.Provider{
 		Name: config.ProviderOllama,
 		Type: config.ProviderOllama, BaseURL: f.Ollama,
 	})
@@ -65,16 +65,16 @@ func isLocal(address string) bool {
 	return err == nil && wire.IsLoopback(u.Hostname())
 }
 
-// usable reports whether a provider can be asked as it is: a server of others wants a key, and one
-// of its own. An address that is none is told so by who asks it.
-func usable(p config.Provider) bool {
+// isUsable reports whether a provider can be asked as it is: a server of others wants a key, and
+// one of its own. An address that is none is told so by who asks it.
+func isUsable(p config.Provider) bool {
 	u, err := url.Parse(p.BaseURL)
 	return p.APIKey != "" && p.ForeignKey() == "" || p.BaseURL != "" &&
 		(err != nil || u.Host == "" || wire.IsLoopback(u.Hostname()))
 }
 
-// list asks a provider for its models.
-func list(ctx context.Context, settings config.Provider) ([]provider.Model, error) {
+// listModels asks a provider for its models.
+func listModels(ctx context.Context, settings config.Provider) ([]provider.Model, error) {
 	if err := settings.Keyless(); err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func list(ctx context.Context, settings config.Provider) ([]provider.Model, erro
 	return lister.Models(ctx)
 }
 
-// capable are the models that can call tools, in their order; without any, none.
-func capable(models []provider.Model) (names []string) {
+// callingModels returns the models that can call tools, in their order; without any, none.
+func callingModels(models []provider.Model) (names []string) {
 	for i := range models {
 		if models[i].NativeTools {
 			names = append(names, models[i].Name)
@@ -110,7 +110,7 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 		return found, settleModel(ctx, c)
 	}
 	found = Detect(ctx, *c, env)
-	names := capable(found.Models)
+	names := callingModels(found.Models)
 	known := slices.ContainsFunc(found.Keys, func(name string) bool {
 		p, _ := c.Named(name)
 		return strings.TrimRight(p.BaseURL, "/") == found.Ollama
@@ -143,8 +143,8 @@ func settleModel(ctx context.Context, c *config.Config) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()
-	models, err := list(ctx, p)
-	names := capable(models)
+	models, err := listModels(ctx, p)
+	names := callingModels(models)
 	if err != nil || len(names) == 0 || p.Type != config.ProviderOllama && len(names) > 1 {
 		return false
 	}
@@ -152,8 +152,8 @@ func settleModel(ctx context.Context, c *config.Config) bool {
 	return true
 }
 
-// priceOf is what a model of a provider costs: a free one nothing, unless the file says otherwise
-// (decision 29); nil where nobody knows.
+// priceOf returns what a model of a provider costs: a free one nothing, unless the file says
+// otherwise (decision 29); nil where nobody knows.
 func priceOf(c *config.Config, provider, model string, free bool) *dispatch.ModelPrice {
 	p, stated, known := c.Price(provider, model)
 	switch {
@@ -192,14 +192,14 @@ func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []P
 	defer cancel()
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() { out[i] = inspect(ctx, &c, name, timeout) })
+		group.Go(func() { out[i] = inspectProvider(ctx, &c, name, timeout) })
 	}
 	group.Wait()
 	return out
 }
 
-// inspect asks a provider what it has; within is how long ctx leaves it for that.
-func inspect(ctx context.Context, c *config.Config, name string, within time.Duration) ProviderInfo {
+// inspectProvider asks a provider what it has; within is how long ctx leaves it for that.
+func inspectProvider(ctx context.Context, c *config.Config, name string, within time.Duration) ProviderInfo {
 	p, _ := c.Named(name)
 	info := ProviderInfo{
 		ProviderModels: dispatch.ProviderModels{
@@ -216,11 +216,11 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 	if err := p.Keyless(); err != nil {
 		return failed(regie.CodeProviderAuth, err)
 	}
-	if !usable(p) {
+	if !isUsable(p) {
 		info.Code = regie.CodeProviderAuth
 		return info
 	}
-	models, err := list(ctx, p)
+	models, err := listModels(ctx, p)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s", p.BaseURL, within.String())
 	}
@@ -247,7 +247,7 @@ const tryTime = 20 * time.Second
 func TryProvider(ctx context.Context, p config.Provider) ([]dispatch.ModelView, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	info := inspect(ctx, &config.Config{Providers: map[string]config.Provider{p.Name: p}}, p.Name, tryTime)
+	info := inspectProvider(ctx, &config.Config{Providers: map[string]config.Provider{p.Name: p}}, p.Name, tryTime)
 	if info.Code == "" {
 		return info.Models, nil
 	}

@@ -86,10 +86,10 @@ func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
 	ctx, cancel := context.WithTimeout(ctx, doctorServers)
 	defer cancel()
 	start := time.Now()
-	info := inspect(ctx, c, name, doctorServers)
+	info := inspectProvider(ctx, c, name, doctorServers)
 	s := &doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Local: info.Local,
-		Asked: usable(p),
+		Asked: isUsable(p),
 		Code:  info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
 	}
 	for i := range info.Models {
@@ -115,7 +115,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	}
 	state.Running = true
 	state.PID, _ = readLock(c.DataDir)
-	client := client.Local(dialer(c.DataDir), text.New(c.Language).Language())
+	client := client.Local(dialSocket(c.DataDir), text.New(c.Language).Language())
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, doctorEngine)
 	defer cancel()

@@ -33,8 +33,8 @@ func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	return embeds.Embedder(wanted.Model, wanted.Dimensions)
 }
 
-// embedPrice is what the embedder costs; known is false where nobody knows it. One that is free by
-// declaration costs nothing, unless the file says otherwise (decision 29).
+// embedPrice returns what the embedder costs; known is false where nobody knows it. One that is
+// free by declaration costs nothing, unless the file says otherwise (decision 29).
 func embedPrice(c *config.Config, e provider.Embedder) (p price.Price, known bool) {
 	settings, _, _ := c.Embedding()
 	p, stated, known := c.PriceOf(settings, e.Model())
@@ -44,8 +44,8 @@ func embedPrice(c *config.Config, e provider.Embedder) (p price.Price, known boo
 	return p, known
 }
 
-// embedMoney is what embedding costs and may cost: of the caps those that bound a day, because it
-// belongs to no round.
+// embedMoney returns what embedding costs and may cost: of the caps those that bound a day, because
+// it belongs to no round.
 func embedMoney(c *config.Config, e provider.Embedder) index.Money {
 	caps := c.File.Caps("main")
 	m := index.Money{Capped: caps != regie.Caps{}, PerDay: caps.Workspace}

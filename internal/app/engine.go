@@ -104,13 +104,13 @@ type Engine struct {
 func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	workspace.Keep(ownPaths(&o.Config)...)
-	held, place, err := lock(o.Config.DataDir, o.Config.Rules())
+	held, place, err := lockDataDir(o.Config.DataDir, o.Config.Rules())
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{lock: held, log: o.Log, check: func() {}, memory: newMemoryListener()}
 	e.holder, e.place = holderName(o.Config, place)
-	if err := e.open(ctx, o); err != nil {
+	if err := e.openEngine(ctx, o); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -128,14 +128,14 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{log: o.Log, check: func() {}, memory: newMemoryListener()}
 	e.holder, e.place = holderName(o.Config, regie.NewID().String()) // which has no lock, and no place
-	if err := e.wire(store, dispatch.NewHub(), o); err != nil {
+	if err := e.wireParts(store, dispatch.NewHub(), o); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	e.servePrivately(e.memory)
 	return e, nil
 }
 
-func (e *Engine) open(ctx context.Context, o Options) error {
+func (e *Engine) openEngine(ctx context.Context, o Options) error {
 	hub := dispatch.NewHub()
 	e.hub = hub
 	others := postgres.Others{Holder: e.holder}
@@ -146,7 +146,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := e.wire(store, hub, o); err != nil {
+	if err := e.wireParts(store, hub, o); err != nil {
 		return err
 	}
 	if e.readOnly { // it was only to migrate, or to store
@@ -167,7 +167,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		return err
 	}
 	if !o.Alone {
-		listener, err := listen(o.Config.DataDir)
+		listener, err := listenSocket(o.Config.DataDir)
 		if err != nil {
 			return err
 		}
@@ -180,8 +180,8 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// wire puts the parts together; nothing runs yet.
-func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
+// wireParts puts the parts together; nothing runs yet.
+func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	places := newProjects(o.Config)
 	e.store, e.config, e.projects, e.cache = store, o.Config, places, cache.New(cache.Config{
 		Store: store, TTL: o.Config.File.Cache.TTL, Size: o.Config.File.Cache.MaxBytes,
@@ -207,18 +207,18 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		e.token = access.NewSecret()
 	}
 	e.providers = newProviderSets(&e.config, o.Models)
-	e.masked.Store(mask(&e.config, e.token, nil))
+	e.masked.Store(newMask(&e.config, e.token, nil))
 	store.SetSlots(o.Config.File.Slots.Capacity())
 	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
-		Store:  store, Providers: e.providers.model, Tools: tools, Delta: hub.Delta, Progress: hub.Progress,
+		Store:  store, Providers: e.providers.modelOf, Tools: tools, Delta: hub.Delta, Progress: hub.Progress,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
-		UserData:      places.userData, Files: places.files, Scoped: places.ToolsIn,
+		UserData:      places.userData, Files: places.fileSettings, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
-		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
-		Price: e.providers.price, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
+		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks
@@ -233,7 +233,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		o.TuneEngine(&settings)
 	}
 	runner := engine.New(settings)
-	e.dispatcher = dispatch.New(store, runner, hub, e.serves, e.holder, o.Log)
+	e.dispatcher = dispatch.New(store, runner, hub, e.checkServes, e.holder, o.Log)
 	e.present = dispatch.NewPresent(store, e.place, cmp.Or(o.Config.File.Presence, 5*time.Minute), o.Log)
 	e.dispatcher.Watchdog(o.Config.File.Automation.Watchdog.Or(10 * time.Minute))
 	if o.Config.Database != "" {
@@ -255,9 +255,9 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 	return control.New(control.Config{
 		Store: e.store, Dispatcher: e.dispatcher, Engine: runner, Undoer: e.undoer, Snapshots: snapshots,
 		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
-		Settings: o.Config, Private: privatePaths(&o.Config), Owner: e.user, UserName: userName(),
-		Tools: tools, Models: e.providers.model, SettingsOf: e.providers.settings, AddProvider: e.addProvider,
-		Codec: e.codec, ListModels: e.listModels,
+		Settings: o.Config, Private: privatePaths(&o.Config), Owner: e.ensureUser, UserName: userName(),
+		Tools: tools, Models: e.providers.modelOf, SettingsOf: e.providers.settingsOf, AddProvider: e.addProvider,
+		Codec: e.codecOf, ListModels: e.listModels,
 		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,
 	})
 }
@@ -268,7 +268,9 @@ func (e *Engine) Service() *control.Service { return e.service }
 
 // Client returns a client of this engine, for this process's own commands; errors come in a
 // language.
-func (e *Engine) Client(language string) *client.Client { return client.Local(e.memory.dial, language) }
+func (e *Engine) Client(language string) *client.Client {
+	return client.Local(e.memory.dialMemory, language)
+}
 
 // Wait returns when a round no longer runs here, as dispatch.Dispatcher.Wait.
 func (e *Engine) Wait(ctx context.Context, round regie.ID) error {
@@ -286,7 +288,7 @@ func (e *Engine) servePrivately(listener net.Listener) {
 	if e.server == nil {
 		e.server = &http.Server{ //nolint:gosec // its only clients are the user's own
 			Handler: httpapi.Handler(httpapi.Config{
-				Service: e.service, Translate: translate, Trusted: true, Keys: e.store,
+				Service: e.service, Translate: translateError, Trusted: true, Keys: e.store,
 			}),
 		}
 	}
@@ -297,8 +299,8 @@ func (e *Engine) servePrivately(listener net.Listener) {
 	})
 }
 
-// translate renders an error's sentence in the language of who asked.
-func translate(language string, err error) string { return text.New(language).Error(err) }
+// translateError renders an error's sentence in the language of who asked.
+func translateError(language string, err error) string { return text.New(language).Error(err) }
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch:
 // nothing more is built on it. A database that does not answer for a moment is not damaged, and
@@ -328,7 +330,7 @@ func (e *Engine) Close() error {
 	e.check()
 	e.wg.Wait()
 	if e.public != nil {
-		e.public.refuse()
+		e.public.stopAccepting()
 	}
 	if e.store != nil {
 		if e.undoer != nil {
@@ -338,14 +340,14 @@ func (e *Engine) Close() error {
 			e.dispatcher.Close(dispatch.ErrGone)
 		}
 		if e.public != nil {
-			errs = append(errs, e.public.end())
+			errs = append(errs, e.public.endRequests())
 		}
 		if e.server != nil {
 			errs = append(errs, e.server.Close())
 			e.served.Wait()
 		}
 		if e.proxy != nil { // what was answered meanwhile is logged too
-			e.proxy.close()
+			e.proxy.flushRest()
 		}
 		if e.present != nil && !e.readOnly {
 			e.present.Close()
@@ -356,7 +358,7 @@ func (e *Engine) Close() error {
 		e.fleet.Close()
 	}
 	if e.projects != nil && e.projects.servers != nil {
-		e.projects.servers.close()
+		e.projects.servers.closeAll()
 	}
 	if e.indexes != nil {
 		e.indexes.Close()

@@ -24,10 +24,10 @@ func ShortenAttach(t *testing.T, to time.Duration) {
 }
 
 // Lock takes the engine lock of a data directory and says whose place that is.
-func Lock(dir string) (*os.File, string, error) { return lock(dir, regie.Hash{}) }
+func Lock(dir string) (*os.File, string, error) { return lockDataDir(dir, regie.Hash{}) }
 
 // Holder is who holds it.
-func Holder(dir string) string { return holder(dir) }
+func Holder(dir string) string { return describeHolder(dir) }
 
 // Makers are the types that have a codec.
 func Makers() map[string]bool {

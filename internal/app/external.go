@@ -18,8 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/shell"
 )
 
-// newHouse is the registry of the tools that are built in. readResult is as session.Tools has it,
-// nil where the tools are only described.
+// newHouse returns the registry of the tools that are built in. readResult is as session.Tools has
+// it, nil where the tools are only described.
 func newHouse(o Options, indexes files.Indexes, snapshots *snapshot.Store,
 	readResult func(ctx context.Context, session, call regie.ID) (string, error),
 ) (*tool.Registry, error) {
@@ -104,8 +104,8 @@ func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
 	return out
 }
 
-// levels are what the app wants asked about (spec 4.4).
-func levels(a config.Approvals) []approval.Level {
+// approvalLevels returns what the app wants asked about (spec 4.4).
+func approvalLevels(a config.Approvals) []approval.Level {
 	return []approval.Level{{
 		Source: regie.SourceApp, Require: cmp.Or(a.Require, approval.RequireWrites),
 		RequireValidation: a.RequireValidation,

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/sandbox"
 )
 
-// newHooks are those of the settings, or nil where there are none. They get the environment that
-// commands of agents get: without keys, and without programs of the workspace.
+// newHooks returns those of the settings, or nil where there are none. They get the environment
+// that commands of agents get: without keys, and without programs of the workspace.
 func newHooks(c config.Config, log *slog.Logger) *hook.Set {
 	if len(c.File.Hooks) == 0 {
 		return nil

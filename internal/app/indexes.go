@@ -72,15 +72,15 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 // Close lets go of the index, which stays on the disk.
 func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }
 
-// stands reports whether the directory of the index is still the one that was opened.
-func (x *Index) stands(dir string) bool {
+// isCurrent reports whether the directory of the index is still the one that was opened.
+func (x *Index) isCurrent(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && os.SameFile(info, x.info)
 }
 
-// indexPath is where the index of a workspace lies: in the data directory, because it can be made
-// again (decision 32), and named after the path of the workspace, which is known before anything
-// has run in it.
+// indexPath returns where the index of a workspace lies: in the data directory, because it can be
+// made again (decision 32), and named after the path of the workspace, which is known before
+// anything has run in it.
 func indexPath(c config.Config, dir string) string {
 	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
 	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
@@ -140,8 +140,8 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 	if s.ended.Err() != nil {
 		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine ends")
 	}
-	if o.index != nil && !o.index.stands(dir) { // it was moved away, and another one took its place
-		o.close()
+	if o.index != nil && !o.index.isCurrent(dir) { // it was moved away, and another one took its place
+		o.closeIndex()
 	}
 	if o.index == nil {
 		if o.index, err = OpenIndex(ctx, s.config, dir); err != nil {
@@ -150,19 +150,21 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 		o.index.Watch(context.WithoutCancel(ctx)) // until it is closed
 	}
 	opened := o.index
-	return opened.Index, func() { s.embed(opened, &o.busy) }, nil
+	return opened.Index, func() { s.embedNewTexts(opened, &o.busy) }, nil
 }
 
-// close closes an index while its lock is held: what it holds is on the disk, or can be made again.
-func (o *shared) close() {
+// closeIndex closes an index while its lock is held: what it holds is on the disk, or can be made
+// again.
+func (o *shared) closeIndex() {
 	if o.index != nil {
 		_ = o.index.Close()
 		o.index = nil
 	}
 }
 
-// embed has what is new in an index embedded, so that the next search finds it by its meaning too.
-func (s *indexes) embed(x *Index, busy *atomic.Bool) {
+// embedNewTexts has what is new in an index embedded, so that the next search finds it by its
+// meaning too.
+func (s *indexes) embedNewTexts(x *Index, busy *atomic.Bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended.Err() != nil || !s.Asks() || busy.Swap(true) {
@@ -191,7 +193,7 @@ func (s *indexes) Close() {
 	s.embedding.Wait()
 	for _, o := range open {
 		o.mu.Lock()
-		o.close()
+		o.closeIndex()
 		o.mu.Unlock()
 	}
 }

@@ -30,10 +30,10 @@ const (
 // errHeld says that another process holds the engine lock.
 var errHeld = regie.Errorf(regie.CodeLocked, "another engine holds this data directory")
 
-// lock takes the engine lock of a data directory (decision 1), and writes down who holds it and by
-// which rules it decides. The kernel gives it back when the process dies, however it dies. place is
-// the same for all who have held this very lock, of whom only one lives.
-func lock(dir string, rules regie.Hash) (f *os.File, place string, err error) {
+// lockDataDir takes the engine lock of a data directory (decision 1), and writes down who holds it
+// and by which rules it decides. The kernel gives it back when the process dies, however it dies.
+// place is the same for all who have held this very lock, of whom only one lives.
+func lockDataDir(dir string, rules regie.Hash) (f *os.File, place string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", dirError(err, dir)
 	}
@@ -78,8 +78,8 @@ func readLock(dir string) (pid, rules string) {
 	return pid, strings.TrimSpace(rules)
 }
 
-// holder names the process that holds a data directory, for people.
-func holder(dir string) string {
+// describeHolder names the process that holds a data directory, for people.
+func describeHolder(dir string) string {
 	pid, _ := readLock(dir)
 	return cmp.Or(pid, "?")
 }
@@ -129,7 +129,8 @@ func socketPath(dir string) (string, error) {
 	return path, nil
 }
 
-// socketPlace is where that is, and the private directory that it needs, if any. It makes nothing.
+// socketPlace returns where that is, and the private directory that it needs, if any. It makes
+// nothing.
 func socketPlace(dir string) (path, private string) {
 	if path = filepath.Join(dir, socketName); len(path) <= maxSocketPath {
 		return path, ""
@@ -139,9 +140,9 @@ func socketPlace(dir string) (path, private string) {
 	return filepath.Join(private, hex.EncodeToString(hash[:8])+".sock"), private
 }
 
-// listen opens the engine's socket with mode 0600. The caller holds the lock, so a socket that is
-// there is a dead engine's.
-func listen(dir string) (net.Listener, error) {
+// listenSocket opens the engine's socket with mode 0600. The caller holds the lock, so a socket
+// that is there is a dead engine's.
+func listenSocket(dir string) (net.Listener, error) {
 	path, err := socketPath(dir)
 	if err != nil {
 		return nil, err
@@ -183,14 +184,14 @@ func (l ownListener) Accept() (net.Conn, error) {
 
 // Runs reports whether an engine works in the data directory of the settings and answers.
 func Runs(ctx context.Context, c config.Config) bool {
-	asked := client.Local(dialer(c.DataDir), "")
+	asked := client.Local(dialSocket(c.DataDir), "")
 	defer asked.Close()
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	return asked.Alive(ctx) == nil
 }
 
-func dialer(dir string) func(context.Context) (net.Conn, error) {
+func dialSocket(dir string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		path, err := socketPath(dir)
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// mask is what takes this Regie's keys and tokens out of what tools say (spec 11.3). token is that
-// of its server, brought are the keys that clients brought.
-func mask(c *config.Config, token string, brought []config.Key) *tool.Mask {
+// newMask returns what takes this Regie's keys and tokens out of what tools say (spec 11.3). token
+// is that of its server, brought are the keys that clients brought.
+func newMask(c *config.Config, token string, brought []config.Key) *tool.Mask {
 	secrets := []tool.Secret{{Name: tokenName, Value: token}}
 	for _, key := range append(c.Keys(os.Getenv), brought...) {
 		// What people give to a server on their own machine that wants no key is any word

@@ -13,7 +13,7 @@ func TestMaskOfOwn(t *testing.T) {
 	c.File.MCPServers = map[string]config.MCPServer{"bank": {
 		Env: map[string]string{"BANK_TOKEN": "bank-canary-1", "NODE_ENV": "production"}, Headers: map[string]string{"Authorization": "Bearer bank-canary-2", "Accept": "application/json"},
 	}}
-	m := mask(&c, "rk-own-canary-token", nil)
+	m := newMask(&c, "rk-own-canary-token", nil)
 	for text, want := range map[string]string{
 		"t=rk-own-canary-token": "t=[secret: api.token]", "bank-canary-1": "[secret: mcp_servers.bank.BANK_TOKEN]", "x bank-canary-2": "x [secret: mcp_servers.bank.Authorization]",
 		"production application/json": "production application/json",

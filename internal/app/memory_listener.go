@@ -18,8 +18,8 @@ func newMemoryListener() *memoryListener {
 	return &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// dial connects to the listener. It returns net.ErrClosed once the listener is closed.
-func (l *memoryListener) dial(ctx context.Context) (net.Conn, error) {
+// dialMemory connects to the listener. It returns net.ErrClosed once the listener is closed.
+func (l *memoryListener) dialMemory(ctx context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
 	case l.conns <- far:

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// metrics counts what the engine does from now on.
-func (e *Engine) metrics(served *Served) *metrics.Metrics {
+// newMetrics counts what the engine does from now on.
+func (e *Engine) newMetrics(served *Served) *metrics.Metrics {
 	counts := metrics.New(metrics.Source{
 		Inbox: func(ctx context.Context) (store.Inbox, error) {
 			return e.store.Inbox(ctx, store.InboxFilter{Brief: true})
@@ -48,8 +48,8 @@ func (e *Engine) countReplies(c *engine.Config) {
 	}
 }
 
-// counted has requests counted, and waited for at the end.
-func (s *Served) counted(next http.Handler, counts *metrics.Metrics) http.Handler {
+// countRequests has requests counted, and waited for at the end.
+func (s *Served) countRequests(next http.Handler, counts *metrics.Metrics) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.busy.Add(1)
 		defer s.busy.Done()

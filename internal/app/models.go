@@ -28,7 +28,7 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 		if p := made[name]; p != nil {
 			return p, nil
 		}
-		p, err := model(c, name)
+		p, err := openModel(c, name)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 	}
 }
 
-func model(c config.Config, name string) (provider.Provider, error) {
+func openModel(c config.Config, name string) (provider.Provider, error) {
 	settings, configured := c.Named(name)
 	switch {
 	case name == config.ProviderDemo:
@@ -100,15 +100,16 @@ var makers = map[string]func(s config.Provider, window int) (provider.Provider, 
 	},
 }
 
-// codec is what writes the requests of the provider of a name. It has no key, and sends nothing.
-func (e *Engine) codec(name string, pin regie.Hash) (provider.Provider, error) {
+// codecOf returns what writes the requests of the provider of a name. It has no key, and sends
+// nothing.
+func (e *Engine) codecOf(name string, pin regie.Hash) (provider.Provider, error) {
 	switch name {
 	case config.ProviderDemo:
 		return demo.New(), nil
 	case config.ProviderReplay:
 		return replay.Silent(), nil
 	}
-	from := e.providers.settings(name, pin)
+	from := e.providers.settingsOf(name, pin)
 	if from == nil {
 		from = &e.config
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// user is the one user of this installation (spec 11.2), made the first time.
-func (e *Engine) user(ctx context.Context) (regie.User, error) {
+// ensureUser returns the one user of this installation (spec 11.2), made the first time.
+func (e *Engine) ensureUser(ctx context.Context) (regie.User, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.owner.ID.IsZero() {
@@ -31,14 +31,14 @@ func userName() string {
 	return "local"
 }
 
-// serves says why a stored round cannot go on with this engine, or nil: its settings are others,
-// or, where several share a database, its files are not here. It stays as it is for an engine that
-// can.
-func (e *Engine) serves(round regie.Round) error {
-	if e.providers.settings(round.Provider, round.Pin) == nil {
+// checkServes says why a stored round cannot go on with this engine, or nil: its settings are
+// others, or, where several share a database, its files are not here. It stays as it is for an
+// engine that can.
+func (e *Engine) checkServes(round regie.Round) error {
+	if e.providers.settingsOf(round.Provider, round.Pin) == nil {
 		return dispatch.ErrNoProvider
 	}
-	if _, err := e.providers.model(round.Provider, round.Pin); err != nil {
+	if _, err := e.providers.modelOf(round.Provider, round.Pin); err != nil {
 		return errors.Join(dispatch.ErrNoProvider, err)
 	}
 	if e.config.Database == "" {

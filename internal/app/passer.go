@@ -52,18 +52,18 @@ func newPasser(e *Engine) *passer {
 		Engine: e, queue: make(chan store.Proxied, maxUnlogged), stop: make(chan struct{}), done: make(chan struct{}),
 		ups: map[string]compat.Upstream{},
 	}
-	go p.write()
+	go p.writeLog()
 	return p
 }
 
-// close logs what is left.
-func (p *passer) close() {
+// flushRest logs what is left.
+func (p *passer) flushRest() {
 	p.once.Do(func() { close(p.stop) })
 	<-p.done
 }
 
-// write logs calls until stop closes, and what is left then.
-func (p *passer) write() {
+// writeLog logs calls until stop closes, and what is left then.
+func (p *passer) writeLog() {
 	defer close(p.done)
 	for {
 		select {
@@ -74,18 +74,18 @@ func (p *passer) write() {
 			case <-p.stop:
 			}
 			timer.Stop()
-			p.flush(first)
+			p.flushCalls(first)
 		case <-p.stop:
 			for len(p.queue) > 0 {
-				p.flush(<-p.queue)
+				p.flushCalls(<-p.queue)
 			}
 			return
 		}
 	}
 }
 
-// flush logs a call and those that wait behind it.
-func (p *passer) flush(first store.Proxied) {
+// flushCalls logs a call and those that wait behind it.
+func (p *passer) flushCalls(first store.Proxied) {
 	batch := []store.Proxied{first}
 	for len(p.queue) > 0 && len(batch) < logBatch {
 		batch = append(batch, <-p.queue)
@@ -98,12 +98,12 @@ func (p *passer) flush(first store.Proxied) {
 
 // Done implements compat.Proxy. Where the log cannot keep up, the caller waits for it.
 func (p *passer) Done(call store.Proxied) {
-	if cost, known := p.cost(&call); known {
+	if cost, known := p.costOf(&call); known {
 		call.Money.Cost, call.Money.Known = cost, true
 		call.Money.Overrun = max(0, cost-call.Money.Reserved)
 	}
 	if call.UserID.IsZero() {
-		owner, _ := p.user(context.Background()) // it is known, since somebody was let in
+		owner, _ := p.ensureUser(context.Background()) // it is known, since somebody was let in
 		call.UserID = owner.ID
 	}
 	select {
@@ -116,8 +116,8 @@ func (p *passer) Done(call store.Proxied) {
 // engine.
 func (e *Engine) Proxy() compat.Proxy { return e.proxy }
 
-// cost is what a call has cost, of which its provider said what it used.
-func (p *passer) cost(call *store.Proxied) (int64, bool) {
+// costOf returns what a call has cost, of which its provider said what it used.
+func (p *passer) costOf(call *store.Proxied) (int64, bool) {
 	if call.Money.Known {
 		return call.Money.Cost, true
 	}
@@ -128,7 +128,7 @@ func (p *passer) cost(call *store.Proxied) (int64, bool) {
 	return known.Cost(call.Usage)
 }
 
-// priceOf is what the model of a call costs; ok is false where nobody knows.
+// priceOf returns what the model of a call costs; ok is false where nobody knows.
 func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
 	known, stated, ok := p.config.Price(call.Provider, call.Model)
 	if !stated {
@@ -172,7 +172,7 @@ func (p *passer) Upstream(name, api string) (compat.Upstream, error) {
 		return up, nil
 	}
 	settings, _ := p.config.Named(name)
-	up, err := upstream(name, &settings, api)
+	up, err := upstreamOf(name, &settings, api)
 	if err != nil {
 		return up, err
 	}
@@ -186,8 +186,8 @@ func (p *passer) Upstream(name, api string) (compat.Upstream, error) {
 	return up, nil
 }
 
-// upstream is where a provider of these settings takes requests of an API.
-func upstream(name string, settings *config.Provider, api string) (compat.Upstream, error) {
+// upstreamOf returns where a provider of these settings takes requests of an API.
+func upstreamOf(name string, settings *config.Provider, api string) (compat.Upstream, error) {
 	messages, takes := api == compat.APIMessages || api == compat.APICount, false
 	switch {
 	case settings.Type == config.ProviderAnthropic:
@@ -243,7 +243,7 @@ func passingTransport(base string) *http.Transport {
 
 // Reserve implements compat.Proxy.
 func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, size, answers, most int) (int, error) {
-	owner, err := p.user(ctx)
+	owner, err := p.ensureUser(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -296,7 +296,7 @@ func (p *passer) Caches(temperature *float64) bool {
 func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
 	send func() ([]byte, bool, error),
 ) ([]byte, bool, error) {
-	owner, err := p.user(ctx)
+	owner, err := p.ensureUser(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -44,7 +44,7 @@ type project struct {
 	standing trust.Standing
 }
 
-func (p *projects) look(root string) (project, error) {
+func (p *projects) readProject(root string) (project, error) {
 	at, err := workspace.Open(root)
 	if err != nil {
 		return project{}, err
@@ -55,18 +55,18 @@ func (p *projects) look(root string) (project, error) {
 	return out, nil
 }
 
-// trusted is what a workspace holds where a person has trusted exactly that.
-func (p *projects) trusted(root string) (trust.Content, bool) {
-	if !present(root) {
+// trustedContent returns what a workspace holds where a person has trusted exactly that.
+func (p *projects) trustedContent(root string) (trust.Content, bool) {
+	if !hasContent(root) {
 		return trust.Content{}, false
 	}
-	seen, err := p.look(root)
+	seen, err := p.readProject(root)
 	return seen.content, err == nil && seen.standing.State == trust.Trusted
 }
 
-// present reports whether a workspace holds anything for agents: most hold nothing, and each step
-// of a run asks.
-func present(root string) bool {
+// hasContent reports whether a workspace holds anything for agents: most hold nothing, and each
+// step of a run asks.
+func hasContent(root string) bool {
 	for _, dir := range []string{trust.Dir, path.Dir(trust.SharedSkillsDir), trust.ServersFile} {
 		if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
 			return true
@@ -114,20 +114,20 @@ func parseProject(root string, data []byte, err error) (config.Project, error) {
 
 // Agent is the agent of a name as it works in a workspace.
 func (p *projects) Agent(root, name string) config.Agent {
-	own := p.instructed(root)
+	own := p.projectFile(root)
 	return own.Instructed(p.config.File.Agents[name])
 }
 
 // Zone is the time zone that agents are told in a workspace.
 func (p *projects) Zone(root string) string {
-	own := p.instructed(root)
+	own := p.projectFile(root)
 	place := own.Place(p.config.File.Workspace)
 	return place.Zone()
 }
 
-// instructed is the file of a workspace that a person has trusted, else an empty one.
-func (p *projects) instructed(root string) config.Project {
-	content, ok := p.trusted(root)
+// projectFile returns the file of a workspace that a person has trusted, else an empty one.
+func (p *projects) projectFile(root string) config.Project {
+	content, ok := p.trustedContent(root)
 	if !ok || p.config.Apart {
 		return config.Project{}
 	}
@@ -139,10 +139,10 @@ func (p *projects) instructed(root string) config.Project {
 	return own
 }
 
-// files is what files of settings say about the calls in a workspace (decision 19): those of the
-// user anything, that of the workspace only what narrows. Where that cannot be read every call is
-// asked about, since nobody knows what it forbids.
-func (p *projects) files(root string) engine.FileSettings {
+// fileSettings returns what files of settings say about the calls in a workspace (decision 19):
+// those of the user anything, that of the workspace only what narrows. Where that cannot be read
+// every call is asked about, since nobody knows what it forbids.
+func (p *projects) fileSettings(root string) engine.FileSettings {
 	var out engine.FileSettings
 	for _, r := range p.config.File.Approvals.Rules {
 		out.Rules = append(out.Rules, fileRule(r))
@@ -161,7 +161,7 @@ func (p *projects) files(root string) engine.FileSettings {
 		})
 	}
 	if p.servers != nil {
-		out.Rules = append(out.Rules, p.servers.withdrawn(root)...)
+		out.Rules = append(out.Rules, p.servers.forbidUntrusted(root)...)
 	}
 	out.Caps = own.Caps()
 	if len(out.Rules) > 0 || len(out.Levels) > 0 {
@@ -179,17 +179,17 @@ func fileRule(r config.Rule) approval.FileRule {
 	}
 }
 
-// skills are those that an agent has in a workspace: its own where they are trusted, then the
+// skillSet returns those that an agent has in a workspace: its own where they are trusted, then the
 // user's.
-func (p *projects) skills(root string) skill.Set {
+func (p *projects) skillSet(root string) skill.Set {
 	var places []skill.Place
-	if content, ok := p.trusted(root); ok {
+	if content, ok := p.trustedContent(root); ok {
 		places = ofWorkspace(&content)
 	}
 	return skill.Load(append(places, p.ofUser()...))
 }
 
-// ofWorkspace are the places of skills in a workspace.
+// ofWorkspace returns the places of skills in a workspace.
 func ofWorkspace(content *trust.Content) (out []skill.Place) {
 	for _, dir := range []string{trust.SkillsDir, trust.SharedSkillsDir} {
 		files, odd := content.Below(dir)
@@ -218,7 +218,7 @@ func ofWorkspace(content *trust.Content) (out []skill.Place) {
 // userBounds bound what is looked at for a user's skills.
 var userBounds = workspace.TreeBounds{Entries: 50_000, Depth: 12}
 
-// ofUser are the places of the user's skills. A directory of skills may be a link: it is the
+// ofUser returns the places of the user's skills. A directory of skills may be a link: it is the
 // person's own to lay out. Below it no link is followed.
 func (p *projects) ofUser() (out []skill.Place) {
 	for _, dir := range p.config.Skills {
@@ -261,9 +261,9 @@ func userPlace(dir, resolved string) skill.Place {
 // nothing runs its servers are named as away.
 func (p *projects) ToolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
 	if p.servers != nil {
-		return p.Scope(root, p.servers.scope(ctx, root, base))
+		return p.Scope(root, p.servers.addTools(ctx, root, base))
 	}
-	found, _ := p.named(root)
+	found, _ := p.namedServers(root)
 	for i := range found {
 		if with, err := withUnstarted(base, found[i].Name); err == nil && mcp.ValidName(found[i].Name) {
 			base = with
@@ -275,7 +275,7 @@ func (p *projects) ToolsIn(ctx context.Context, root string, base *tool.Registry
 // Scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin
 // with the same registry share the result.
 func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
-	if set := p.skills(root); len(set.Skills) == 0 {
+	if set := p.skillSet(root); len(set.Skills) == 0 {
 		return base
 	}
 	p.mu.Lock()
@@ -283,7 +283,7 @@ func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 	if p.scoped[0] == base {
 		return p.scoped[1]
 	}
-	made, err := skills.Tools(p.skills)
+	made, err := skills.Tools(p.skillSet)
 	if err != nil {
 		return base
 	}
@@ -295,8 +295,8 @@ func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 	return with
 }
 
-// userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is
-// known here: the tools say what is wrong with it.
+// userData returns level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing
+// is known here: the tools say what is wrong with it.
 func (p *projects) userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
 	said, _, err := p.Level2(dir, limits, french)
 	return said, err == nil
@@ -312,7 +312,7 @@ func (p *projects) Level2(dir string, limits regie.Limits, french bool) (string,
 	defer func() { _ = root.Close() }() // it was only read
 	most := prompt.Level2Bytes(limits)
 	var named []prompt.Skill
-	for _, s := range p.skills(dir).Skills {
+	for _, s := range p.skillSet(dir).Skills {
 		named = append(named, prompt.Skill{Name: s.Name, Description: s.Description})
 	}
 	list := prompt.SkillList(named, prompt.SkillBytes(most), french)

@@ -29,8 +29,8 @@ func newProviderSets(own *config.Config, models func(name string) (provider.Prov
 	return &providerSets{own: providerSet{own, models}, brought: map[regie.Hash]providerSet{}}
 }
 
-// find returns the set of a provider under a pin, the engine's own for the zero pin.
-func (s *providerSets) find(name string, pin regie.Hash) (providerSet, bool) {
+// findSet returns the set of a provider under a pin, the engine's own for the zero pin.
+func (s *providerSets) findSet(name string, pin regie.Hash) (providerSet, bool) {
 	if pin.IsZero() || pin == s.own.settings.FingerprintOf(name) {
 		return s.own, true
 	}
@@ -40,40 +40,40 @@ func (s *providerSets) find(name string, pin regie.Hash) (providerSet, bool) {
 	return set, found
 }
 
-// settings returns the configuration of a provider under a pin, nil where it is not here.
-func (s *providerSets) settings(name string, pin regie.Hash) *config.Config {
-	set, found := s.find(name, pin)
+// settingsOf returns the configuration of a provider under a pin, nil where it is not here.
+func (s *providerSets) settingsOf(name string, pin regie.Hash) *config.Config {
+	set, found := s.findSet(name, pin)
 	if !found {
 		return nil
 	}
 	return set.settings
 }
 
-// model returns a provider under a pin. It returns CodeNoModel where its settings are not here.
-func (s *providerSets) model(name string, pin regie.Hash) (provider.Provider, error) {
-	set, found := s.find(name, pin)
+// modelOf returns a provider under a pin. It returns CodeNoModel where its settings are not here.
+func (s *providerSets) modelOf(name string, pin regie.Hash) (provider.Provider, error) {
+	set, found := s.findSet(name, pin)
 	if !found {
 		return nil, regie.Errorf(regie.CodeNoModel, "the settings of the provider %s that the run began with are not here", name)
 	}
 	return set.models(name)
 }
 
-// price returns what a model costs under a pin.
-func (s *providerSets) price(name, model string, pin regie.Hash) (p price.Price, stated, known bool) {
-	if set, found := s.find(name, pin); found {
+// priceOf returns what a model costs under a pin.
+func (s *providerSets) priceOf(name, model string, pin regie.Hash) (p price.Price, stated, known bool) {
+	if set, found := s.findSet(name, pin); found {
 		return set.settings.Price(name, model)
 	}
 	return price.Price{}, false, false
 }
 
-// add keeps a client's provider, and reports whether it is new here.
-func (s *providerSets) add(in config.ClientProvider) (added bool, err error) {
+// addClientProvider keeps a client's provider, and reports whether it is new here.
+func (s *providerSets) addClientProvider(in config.ClientProvider) (added bool, err error) {
 	settings, err := s.own.settings.With(in)
 	if err != nil {
 		return false, err
 	}
 	pin := settings.Fingerprint()
-	if _, found := s.find(in.Provider.Name, pin); found {
+	if _, found := s.findSet(in.Provider.Name, pin); found {
 		return false, nil
 	}
 	s.mu.Lock()
@@ -82,8 +82,8 @@ func (s *providerSets) add(in config.ClientProvider) (added bool, err error) {
 	return true, nil
 }
 
-// secrets are the keys of the providers that clients brought.
-func (s *providerSets) secrets() (out []config.Key) {
+// clientKeys returns the keys of the providers that clients brought.
+func (s *providerSets) clientKeys() (out []config.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, set := range s.brought {
@@ -94,8 +94,8 @@ func (s *providerSets) secrets() (out []config.Key) {
 
 // addProvider keeps a client's provider, and takes its key out of what tools say.
 func (e *Engine) addProvider(in config.ClientProvider) (added bool, err error) {
-	if added, err = e.providers.add(in); added {
-		e.masked.Store(mask(&e.config, e.token, e.providers.secrets()))
+	if added, err = e.providers.addClientProvider(in); added {
+		e.masked.Store(newMask(&e.config, e.token, e.providers.clientKeys()))
 	}
 	return added, err
 }

@@ -32,7 +32,7 @@ func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
 		if !next.IsZero() {
 			sleep = min(sleep, max(time.Second, time.Until(next.Add(keepAPI))))
 		}
-		if rest(ctx, sleep) != nil {
+		if sleepFor(ctx, sleep) != nil {
 			return
 		}
 	}

@@ -66,8 +66,8 @@ type Served struct {
 	open atomic.Int64 // streams
 }
 
-// refuse takes no new connections. Requests that are under way go on.
-func (s *Served) refuse() {
+// stopAccepting takes no new connections. Requests that are under way go on.
+func (s *Served) stopAccepting() {
 	s.left = make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	go func() {
@@ -77,8 +77,8 @@ func (s *Served) refuse() {
 	<-s.done
 }
 
-// end ends what is still under way, when it has had its time.
-func (s *Served) end() error {
+// endRequests ends what is still under way, when it has had its time.
+func (s *Served) endRequests() error {
 	err := <-s.left
 	s.cancel(httpapi.ErrStopping)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -108,9 +108,9 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 		if !told && time.Since(begun) > time.Second {
 			told = true
 			waiting(regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends",
-				holder(o.Config.DataDir), o.Config.DataDir))
+				describeHolder(o.Config.DataDir), o.Config.DataDir))
 		}
-		if err := rest(ctx, 100*time.Millisecond); err != nil {
+		if err := sleepFor(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -176,7 +176,7 @@ func inClear(addr string) error {
 func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
 	c ServeConfig,
 ) (*Served, error) {
-	owner, err := e.user(ctx)
+	owner, err := e.ensureUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -199,15 +199,15 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		cancel(nil)
 		return nil, err
 	}
-	counts := e.metrics(out)
+	counts := e.newMetrics(out)
 	mounts := map[string]httpapi.Mount{
 		"/mcp": {Handler: mcp, Scope: regie.ScopeMCP},
-		"/v1/": e.compatible(c),
+		"/v1/": e.mountCompat(c),
 	}
 	handler := httpapi.Handler(httpapi.Config{
-		Service: e.service, Translate: translate, Version: c.Version,
+		Service: e.service, Translate: translateError, Version: c.Version,
 		Metrics: counts.Handler(), Refused: counts.Refused,
-		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
+		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.readyChecks, Base: base, Going: &out.busy,
 		Keys: e.store, Mounts: mounts,
 	})
 	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
@@ -218,9 +218,9 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		}
 	}
 	out.busy.Go(func() { gate.Watch(base) })
-	guarded := guard.Wrap(handler, translate)
+	guarded := guard.Wrap(handler, translateError)
 	server := &http.Server{
-		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime,
+		Handler: out.countRequests(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
@@ -238,7 +238,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 			ended <- err
 		}
 	}()
-	url, link := scheme+listener.Addr().String(), scheme+reachable(listener.Addr(), c.Hosts)
+	url, link := scheme+listener.Addr().String(), scheme+reachableURL(listener.Addr(), c.Hosts)
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
 	e.service.Serve(func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
 	return out, nil
@@ -255,9 +255,9 @@ func (e *Engine) forMCP() mcpserver.Control {
 	}
 }
 
-// reachable is the address of a server by a name that its guard accepts, for a link: the first that
-// somebody gave it, else its own, and on this machine where it listens on every address.
-func reachable(at net.Addr, hosts []string) string {
+// reachableURL returns the address of a server by a name that its guard accepts, for a link: the
+// first that somebody gave it, else its own, and on this machine where it listens on every address.
+func reachableURL(at net.Addr, hosts []string) string {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {
 		return at.String()
@@ -270,15 +270,15 @@ func reachable(at net.Addr, hosts []string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// compatible is the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The latter
-// show their token as X-Api-Key.
-func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
+// mountCompat returns the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The
+// latter show their token as X-Api-Key.
+func (e *Engine) mountCompat(c ServeConfig) httpapi.Mount {
 	root, foundBy := c.Root, c.FoundBy
 	if root == "" {
 		root, foundBy = control.OwnPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Service: e.service, OnApproval: approval.OnApproval(c.OnApproval), Translate: translate,
+		Service: e.service, OnApproval: approval.OnApproval(c.OnApproval), Translate: translateError,
 		Proxy: e.Proxy(),
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if c.Root == "" {
@@ -295,8 +295,8 @@ func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
 	}
 }
 
-// checks are what /readyz says.
-func (e *Engine) checks(ctx context.Context) []httpapi.Check {
+// readyChecks returns what /readyz says.
+func (e *Engine) readyChecks(ctx context.Context) []httpapi.Check {
 	out := []httpapi.Check{{Name: "database"}, {Name: "engine"}, {Name: "model"}}
 	if _, err := e.store.Workspaces(ctx); err != nil {
 		out[0].Problem = err.Error()

@@ -45,9 +45,9 @@ func newServers(p *projects, log *slog.Logger) *servers {
 	return &servers{projects: p, log: log, places: map[string]*placed{}}
 }
 
-// named are the servers of a workspace's file, and its hash, where it is trusted.
-func (p *projects) named(root string) ([]config.MCPFileServer, regie.Hash) {
-	content, ok := p.trusted(root)
+// namedServers returns the servers of a workspace's file, and its hash, where it is trusted.
+func (p *projects) namedServers(root string) ([]config.MCPFileServer, regie.Hash) {
+	content, ok := p.trustedContent(root)
 	data, there := content.Data(trust.ServersFile)
 	if !ok || !there || p.config.Apart {
 		return nil, regie.Hash{}
@@ -66,7 +66,7 @@ func (p *projects) named(root string) ([]config.MCPFileServer, regie.Hash) {
 // ServerNames are the MCP servers that an agent has in a workspace, sorted.
 func (p *projects) ServerNames(root string) []string {
 	names := p.config.File.MCPNames()
-	found, _ := p.named(root)
+	found, _ := p.namedServers(root)
 	for i := range found {
 		names = append(names, found[i].Name)
 	}
@@ -74,18 +74,18 @@ func (p *projects) ServerNames(root string) []string {
 	return names
 }
 
-// scope adds the tools of a workspace's servers for a round that begins there.
-func (s *servers) scope(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
-	found, hash := s.projects.named(root)
-	p := s.place(root, found, hash)
+// addTools adds the tools of a workspace's servers for a round that begins there.
+func (s *servers) addTools(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
+	found, hash := s.projects.namedServers(root)
+	p := s.placeServers(root, found, hash)
 	if p == nil {
 		return base
 	}
-	return p.over(base, p.fleet.Tools(ctx))
+	return p.overlayTools(base, p.fleet.Tools(ctx))
 }
 
-// place brings the servers of a workspace in line with its file: nil where there are none.
-func (s *servers) place(root string, found []config.MCPFileServer, hash regie.Hash) *placed {
+// placeServers brings the servers of a workspace in line with its file: nil where there are none.
+func (s *servers) placeServers(root string, found []config.MCPFileServer, hash regie.Hash) *placed {
 	s.mu.Lock()
 	now := s.places[root]
 	if s.closed || now == nil && len(found) == 0 || now != nil && now.hash == hash {
@@ -95,7 +95,7 @@ func (s *servers) place(root string, found []config.MCPFileServer, hash regie.Ha
 	delete(s.places, root)
 	var next *placed
 	if len(found) > 0 {
-		next = s.begin(root, found, hash)
+		next = s.startServers(root, found, hash)
 		s.places[root] = next
 	}
 	s.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *servers) place(root string, found []config.MCPFileServer, hash regie.Ha
 	return next
 }
 
-// begin starts the servers of a file.
-func (s *servers) begin(root string, found []config.MCPFileServer, hash regie.Hash) *placed {
+// startServers starts the servers of a file.
+func (s *servers) startServers(root string, found []config.MCPFileServer, hash regie.Hash) *placed {
 	p := &placed{hash: hash, away: map[string]error{}}
 	var settings []mcp.Config
 	for i := range found {
@@ -136,8 +136,8 @@ func (s *servers) begin(root string, found []config.MCPFileServer, hash regie.Ha
 	return p
 }
 
-// over puts the servers' tools over those of the house and of the settings.
-func (p *placed) over(base, theirs *tool.Registry) *tool.Registry {
+// overlayTools puts the servers' tools over those of the house and of the settings.
+func (p *placed) overlayTools(base, theirs *tool.Registry) *tool.Registry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.base == base && p.theirs == theirs {
@@ -166,16 +166,16 @@ func (p *placed) over(base, theirs *tool.Registry) *tool.Registry {
 	return out
 }
 
-// withdrawn forbids the tools of servers whose file is not trusted any more as it was when they
-// were started: a round keeps its tools, so it is their calls that end with the trust.
-func (s *servers) withdrawn(root string) (out []approval.FileRule) {
+// forbidUntrusted forbids the tools of servers whose file is not trusted any more as it was when
+// they were started: a round keeps its tools, so it is their calls that end with the trust.
+func (s *servers) forbidUntrusted(root string) (out []approval.FileRule) {
 	s.mu.Lock()
 	now := s.places[root]
 	s.mu.Unlock()
 	if now == nil {
 		return nil
 	}
-	if _, hash := s.projects.named(root); hash == now.hash {
+	if _, hash := s.projects.namedServers(root); hash == now.hash {
 		return nil
 	}
 	for _, name := range now.names {
@@ -187,8 +187,8 @@ func (s *servers) withdrawn(root string) (out []approval.FileRule) {
 	return out
 }
 
-// close ends all servers.
-func (s *servers) close() {
+// closeAll ends all servers.
+func (s *servers) closeAll() {
 	s.mu.Lock()
 	s.closed = true
 	places := s.places

@@ -16,7 +16,7 @@ import (
 // program, started again.
 func Helper(args []string) (code int, ours bool) { return sandbox.Stage(args) }
 
-// newSandbox is what the commands of a configuration run in. Nothing is tried yet.
+// newSandbox returns what the commands of a configuration run in. Nothing is tried yet.
 func newSandbox(c config.Config) *sandbox.Sandbox {
 	shell := c.File.Shell
 	settings := sandbox.Config{
@@ -35,28 +35,28 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 			continue
 		}
 		if path, err := filepath.Abs(path); err == nil {
-			settings.Hidden = outermost(settings.Hidden, workspace.Resolved(path))
+			settings.Hidden = addOutermost(settings.Hidden, workspace.Resolved(path))
 		}
 	}
 	return sandbox.New(settings)
 }
 
-// outermost adds a path to paths of which none lies in another one: what is hidden has nothing in
-// it that could be hidden.
-func outermost(paths []string, path string) []string {
+// addOutermost adds a path to paths of which none lies in another one: what is hidden has nothing
+// in it that could be hidden.
+func addOutermost(paths []string, path string) []string {
 	if slices.ContainsFunc(paths, func(in string) bool { return control.IsBelow(in, path) }) {
 		return paths
 	}
 	return append(slices.DeleteFunc(paths, func(p string) bool { return control.IsBelow(path, p) }), path)
 }
 
-// ownPaths are the directories and files that are Regie's own: what an agent could read there has
-// keys, and what it could write decides what it may do.
+// ownPaths returns the directories and files that are Regie's own: what an agent could read there
+// has keys, and what it could write decides what it may do.
 func ownPaths(c *config.Config) []string {
 	return append([]string{c.OwnDir()}, privatePaths(c)...)
 }
 
-// privatePaths are those of settings. /etc/regie is one whoever made the configuration.
+// privatePaths returns those of settings. /etc/regie is one whoever made the configuration.
 func privatePaths(c *config.Config) []string {
 	return append([]string{filepath.Dir(config.SystemFile)}, c.Private...)
 }

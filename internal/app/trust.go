@@ -71,7 +71,7 @@ type ProjectServer struct {
 	Why error `json:"-"`
 }
 
-// projectServers are the servers of a .mcp.json as they would be started.
+// projectServers returns the servers of a .mcp.json as they would be started.
 func projectServers(c config.Config, root string, data []byte) (out []ProjectServer, err error) {
 	found, err := config.ParseMCPFile(data)
 	for i := range found {
@@ -119,7 +119,7 @@ func (p *Project) Refused() (out []config.ProjectKey) {
 // of workspace.Open.
 func LookProject(c config.Config, root string) (Project, error) {
 	out := Project{Root: root, Apart: c.Apart, State: string(trust.Untrusted)}
-	seen, err := newProjects(c).look(root)
+	seen, err := newProjects(c).readProject(root)
 	if err != nil {
 		return out, err
 	}
@@ -151,7 +151,7 @@ func (p *Project) Trust(c config.Config) error {
 func Distrust(c config.Config, root string) error { return trust.NewStore(c.DataDir).Revoke(root) }
 
 // Skills are those that an agent has in a workspace now, with what is odd about any.
-func Skills(c config.Config, root string) skill.Set { return newProjects(c).skills(root) }
+func Skills(c config.Config, root string) skill.Set { return newProjects(c).skillSet(root) }
 
 // The states of a Project.
 const (

@@ -60,7 +60,7 @@ func (s *session) indexing() error {
 	return nil
 }
 
-// indexOnce is one trial of P11.
+// indexOnce returns one trial of P11.
 func indexOnce() (err error) {
 	tree, err := goSources()
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *session) searching() error {
 	return nil
 }
 
-// goSources is the tree of the Go sources.
+// goSources returns the tree of the Go sources.
 func goSources() (string, error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -47,8 +47,8 @@ func (s *server) stream(w http.ResponseWriter, tokens int) {
 	_, _ = w.Write(rest)
 }
 
-// sinceSent is how long ago a first token was sent, in nanoseconds, or 0 for what is none. To a
-// listener that was late, it comes in one piece with the tokens behind it.
+// sinceSent returns how long ago a first token was sent, in nanoseconds, or 0 for what is none. To
+// a listener that was late, it comes in one piece with the tokens behind it.
 func sinceSent(token string) int64 {
 	text, ok := strings.CutPrefix(token, firstMark)
 	text, _, _ = strings.Cut(text, " ")

@@ -71,7 +71,7 @@ func (b *Batch) Over() bool {
 	return b.At >= len(b.Asked.Reviews) || b.Asked.State != regie.ApprovalOpen
 }
 
-// listUndecided are the calls that nobody has decided, from the one that is asked about on.
+// listUndecided returns the calls that nobody has decided, from the one that is asked about on.
 func (b *Batch) listUndecided() (calls []int) {
 	for i := b.At; i < len(b.Asked.Reviews); i++ {
 		if b.Asked.Reviews[i].Decision == nil {
@@ -401,9 +401,9 @@ func (b *Batch) adoptDecisions(decisions []regie.Decision, state regie.ApprovalS
 	}
 }
 
-// coveredCalls are the calls behind the one that is asked about that an answer for longer covers;
-// none for no scope. It was given to be asked no more; what must be asked about in spite of it
-// stays (decision 19), and so does what leads through a link out of its reach.
+// coveredCalls returns the calls behind the one that is asked about that an answer for longer
+// covers; none for no scope. It was given to be asked no more; what must be asked about in spite of
+// it stays (decision 19), and so does what leads through a link out of its reach.
 func (b *Batch) coveredCalls(scope *regie.Scope) (calls []int) {
 	for i := b.At + 1; scope != nil && i < len(b.Asked.Reviews); i++ {
 		review := &b.Asked.Reviews[i]
@@ -417,7 +417,7 @@ func (b *Batch) coveredCalls(scope *regie.Scope) (calls []int) {
 	return calls
 }
 
-// callNumbers are the numbers of some calls, as a person reads them.
+// callNumbers returns the numbers of some calls, as a person reads them.
 func callNumbers(calls []int) string {
 	numbers := make([]string, len(calls))
 	for i, call := range calls {
@@ -426,7 +426,7 @@ func callNumbers(calls []int) string {
 	return strings.Join(numbers, ", ")
 }
 
-// findReview is the review of a call; an empty one where the approval has none.
+// findReview returns the review of a call; an empty one where the approval has none.
 func findReview(asked *regie.Approval, call regie.ID) *regie.Review {
 	at := slices.IndexFunc(asked.Reviews, func(r regie.Review) bool { return r.CallID == call })
 	if at < 0 {

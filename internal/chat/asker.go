@@ -206,7 +206,7 @@ func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bo
 	}
 }
 
-// readLine is the person's next line; "" where there is none, which ends the asking.
+// readLine returns the person's next line; "" where there is none, which ends the asking.
 func (h *lineHost) readLine(prompt string) string {
 	line, err := h.asker.Next(h.ctx, prompt)
 	if err != nil {

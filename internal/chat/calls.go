@@ -18,7 +18,7 @@ type Calls struct{ done []doneCall }
 // doneCall is a call that can be unfolded.
 type doneCall struct{ id, round regie.ID }
 
-// numberOf is a call's number, from 1; 0 where it has none.
+// numberOf returns a call's number, from 1; 0 where it has none.
 func (c *Calls) numberOf(call regie.ID) int {
 	return 1 + slices.IndexFunc(c.done, func(d doneCall) bool { return d.id == call })
 }
@@ -39,8 +39,8 @@ func (c *Calls) Mark(call regie.ID) string {
 	return fmt.Sprintf("  [%d]", n)
 }
 
-// findCall is the call that a person means, with its number: a number, or none for the newest one.
-// It returns CodeNotFound where there is no such call.
+// findCall returns the call that a person means, with its number: a number, or none for the newest
+// one. It returns CodeNotFound where there is no such call.
 func (c *Calls) findCall(word string) (one *doneCall, n int, err error) {
 	if n = len(c.done); word != "" {
 		n, _ = strconv.Atoi(strings.Trim(word, "[]"))

@@ -27,7 +27,7 @@ func FindKey(keys []Key, name string) *Key {
 	return &keys[at]
 }
 
-// keyPrompt is the prompt of a line that answers with a key.
+// keyPrompt returns the prompt of a line that answers with a key.
 func keyPrompt(keys []Key) string {
 	var labels []string
 	for _, key := range keys {

@@ -15,7 +15,7 @@ import (
 // longer than each has for it.
 const listWithin = 6 * time.Second
 
-// modelName is a model with its provider, where that is known.
+// modelName returns a model with its provider, where that is known.
 func modelName(provider, model string) string {
 	if provider == "" {
 		return plain.Line(model)

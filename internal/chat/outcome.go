@@ -52,8 +52,8 @@ type outcome struct {
 	Exit       string           `json:"exit"` // the exit code of a command that failed
 }
 
-// formatLine is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all
-// else. What a person named has its label.
+// formatLine returns an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for
+// all else. What a person named has its label.
 func (o *outcome) formatLine(t *text.Printer, label string) string {
 	mark, why := "✓", ""
 	switch {

@@ -16,7 +16,7 @@ func CommandOf(line string) (command string, is bool) {
 	return strings.TrimSpace(command), is
 }
 
-// ownCall is the call of a command that the person gave, where an event brings one.
+// ownCall returns the call of a command that the person gave, where an event brings one.
 func ownCall(event *regie.Event) (id regie.ID, is bool) {
 	var m regie.Message
 	if event.Type != regie.EventMessage || json.Unmarshal(event.Body, &m) != nil || m.AI == nil ||
@@ -97,9 +97,9 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 	return "✗ " + string(call.Error.Code) + ": " + said + resolve
 }
 
-// firstAndLast are the first lines of a text and the last, each marked as what a tool put out, with
-// how many are left out between them. What was written over, as progress bars are, is a line of its
-// own: nothing of what a tool put out may hide.
+// firstAndLast returns the first lines of a text and the last, each marked as what a tool put out,
+// with how many are left out between them. What was written over, as progress bars are, is a line
+// of its own: nothing of what a tool put out may hide.
 func firstAndLast(t *text.Printer, whole string, first, last int) []string {
 	whole = strings.TrimRight(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(whole), "\n")
 	if whole == "" {

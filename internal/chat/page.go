@@ -112,7 +112,7 @@ func (p *Page) QuestionHead(q *regie.Question) {
 		q.Workspace, q.SessionName, q.SessionID, q.RoundID))
 }
 
-// describeState is the state of an approval or a question in words.
+// describeState returns the state of an approval or a question in words.
 func (p *Page) describeState(state string, expires time.Time) string {
 	switch state {
 	case string(regie.ApprovalDecided):
@@ -148,7 +148,7 @@ func (p *Page) describeExpiry(at time.Time) string {
 	return p.Text.T("expired")
 }
 
-// timeSince is how long ago something was.
+// timeSince returns how long ago something was.
 func (p *Page) timeSince(at time.Time) string { return p.formatSpan(p.Now().Sub(at)) }
 
 // formatSpan says how long, to the unit that matters.

@@ -89,7 +89,7 @@ func (past *Past) readEvents(ctx context.Context, control Control, most int) err
 	return err
 }
 
-// findCall is a call of the past; nil where it has none with that id.
+// findCall returns a call of the past; nil where it has none with that id.
 func (past *Past) findCall(id regie.ID) *regie.Call {
 	for i := range past.View.Thread {
 		calls := past.View.Thread[i].Calls

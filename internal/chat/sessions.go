@@ -20,7 +20,7 @@ func FindSession(ctx context.Context, control Control, root, name string) (store
 	return findSession(ctx, control, root, name, "")
 }
 
-// findSession is FindSession, of which the last one is one of a kind; "" is any.
+// findSession returns FindSession, of which the last one is one of a kind; "" is any.
 func findSession(ctx context.Context, control Control, root, name string,
 	last regie.SessionType,
 ) (store.SessionSummary, error) {
@@ -69,8 +69,8 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	}
 }
 
-// stateOf is a session's state, with what closed it (decision 44), or its place among those that
-// wait for a slot.
+// stateOf returns a session's state, with what closed it (decision 44), or its place among those
+// that wait for a slot.
 func stateOf(s *store.SessionSummary) string {
 	state := string(s.State) + " " + string(s.EndReason)
 	if s.QueuePosition > 0 {
@@ -118,7 +118,7 @@ func (p *Page) Session(view *store.SessionView) {
 	}
 }
 
-// saidAt is when a message was written, one of a fork in what that was made from.
+// saidAt returns when a message was written, one of a fork in what that was made from.
 func saidAt(m *store.MessageView) string {
 	at := m.Time
 	if m.Message.Copied != nil {
@@ -132,7 +132,7 @@ func Told(t *text.Printer, m *regie.SystemContent) string {
 	return cmp.Or(joinSentences(t, m.Said), m.Summary)
 }
 
-// toldBy is what a message says to a person.
+// toldBy returns what a message says to a person.
 func toldBy(t *text.Printer, m *regie.Message) string {
 	switch {
 	case m.AI != nil:
@@ -181,7 +181,7 @@ func CachedLine(t *text.Printer, m *regie.Message) string {
 // shownText is how much of a text is shown on its line, in characters.
 const shownText = 100
 
-// truncateLine is a text on one line, of so many characters at most.
+// truncateLine returns a text on one line, of so many characters at most.
 func truncateLine(s string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(s), " "))
 	if len(runes) > most {

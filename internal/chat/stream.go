@@ -272,7 +272,7 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	return ""
 }
 
-// joinSentences are sentences in the language of the surface.
+// joinSentences returns sentences in the language of the surface.
 func joinSentences(t *text.Printer, sentences []regie.Sentence) string {
 	out := make([]string, len(sentences))
 	for i, sentence := range sentences {

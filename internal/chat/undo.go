@@ -101,7 +101,7 @@ func (p *Page) Undone(u *regie.Undo) {
 	p.writeLine(p.Text.T("to take this undo back: %s", p.undoCommand(Short(u.ID))))
 }
 
-// undoCommand is what undoes something where this is read.
+// undoCommand returns what undoes something where this is read.
 func (p *Page) undoCommand(id string) string {
 	if p.Inside { // it is typed there too
 		return "/undo " + id

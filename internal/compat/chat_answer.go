@@ -32,7 +32,7 @@ func (c chatAnswer) encodeWhole(o *outcome) any {
 	return out
 }
 
-// encodeChunk is a piece of a stream.
+// encodeChunk returns a piece of a stream.
 func (c chatAnswer) encodeChunk(delta map[string]any, finish any) map[string]any {
 	out := c.encodeObject("chat.completion.chunk", map[string]any{
 		"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish,
@@ -70,7 +70,7 @@ func (c chatAnswer) endStream(o *outcome) {
 
 func (c chatAnswer) streamError(why *wireError) { c.out.writeEvent(why.toEvent(APIChat)) }
 
-// chatCalls are the calls that a client is to run.
+// chatCalls returns the calls that a client is to run.
 func chatCalls(o *outcome, indexed bool) []map[string]any {
 	out := []map[string]any{}
 	for i := range o.calls {

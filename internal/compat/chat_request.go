@@ -99,7 +99,8 @@ func parseChat(data []byte) (*agentRequest, error) {
 	return out, err
 }
 
-// toClientTool is a function as the model is told of it; those of a namespace have a flat name.
+// toClientTool returns a function as the model is told of it; those of a namespace have a flat
+// name.
 func (f *functionTool) toClientTool(namespace string) regie.ClientTool {
 	return regie.ClientTool{
 		Name: flatName(namespace, f.Name), Namespace: namespace, Description: f.Description,

@@ -53,7 +53,7 @@ type clientResult struct{ id, content, param string }
 // calls.
 const roleTool regie.ImportedRole = "tool"
 
-// textMessage is a message that says a text.
+// textMessage returns a message that says a text.
 func textMessage(role regie.ImportedRole, text, param string) message {
 	return message{ImportedMessage: regie.ImportedMessage{Role: role, Text: text}, param: param}
 }

@@ -72,7 +72,7 @@ func (s *server) wireErrorOf(r *http.Request, err error) wireError {
 	return out
 }
 
-// openAI is an error as OpenAI's clients read it, and its status.
+// openAI returns an error as OpenAI's clients read it, and its status.
 func (e *wireError) openAI() (out map[string]any, status int) {
 	kind, status := "server_error", e.status
 	switch {
@@ -99,8 +99,8 @@ var errorTypes = map[int]string{
 	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
 }
 
-// toAnthropic is an error as Anthropic's clients read it. Our own code and the parameter stand in
-// its details.
+// toAnthropic returns an error as Anthropic's clients read it. Our own code and the parameter stand
+// in its details.
 func (e *wireError) toAnthropic() map[string]any {
 	kind := "invalid_request_error"
 	if e.status >= http.StatusInternalServerError {
@@ -116,7 +116,7 @@ func (e *wireError) toAnthropic() map[string]any {
 	}}
 }
 
-// toEvent is the event that ends a stream of an API with an error.
+// toEvent returns the event that ends a stream of an API with an error.
 func (e *wireError) toEvent(api string) []byte {
 	problem, _ := e.openAI()
 	switch api {

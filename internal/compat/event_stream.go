@@ -69,7 +69,7 @@ func (s *eventStream) writeEvent(event []byte) {
 // sendEvent sends v, under a name unless that is empty.
 func (s *eventStream) sendEvent(name string, v any) { s.writeEvent(eventOf(name, v)) }
 
-// eventOf is an event as it is sent.
+// eventOf returns an event as it is sent.
 func eventOf(name string, v any) []byte {
 	var out bytes.Buffer
 	if name != "" {

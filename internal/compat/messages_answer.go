@@ -33,7 +33,7 @@ type messagesAnswer struct{ *answer }
 
 func newMessagesAnswer(a *answer) format { return messagesAnswer{a} }
 
-// encodeObject is the message as it stands.
+// encodeObject returns the message as it stands.
 func (m messagesAnswer) encodeObject(content []any, reason any, used regie.Usage) map[string]any {
 	return map[string]any{
 		"id": messageID(m.round), "type": "message", "role": "assistant", "model": m.model, "content": content,
@@ -101,7 +101,7 @@ func (m messagesAnswer) sendEvent(kind string, v map[string]any) {
 
 func textBlock(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
 
-// toolUse is a call that the client is to run.
+// toolUse returns a call that the client is to run.
 func toolUse(o *outcome, call *regie.Call, input jsontext.Value) map[string]any {
 	return map[string]any{
 		"type": "tool_use", "id": callID(o.session, call.ID), "name": toolName(call), "input": input,

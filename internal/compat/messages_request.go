@@ -89,7 +89,7 @@ func parseMessages(data []byte) (*agentRequest, error) {
 	return out, err
 }
 
-// clientTools are those of the client.
+// clientTools returns those of the client.
 func (in *messagesRequest) clientTools() ([]regie.ClientTool, error) {
 	var tools []regie.ClientTool
 	seen := map[string]bool{}
@@ -109,7 +109,7 @@ func (in *messagesRequest) clientTools() ([]regie.ClientTool, error) {
 	return tools, nil
 }
 
-// allMessages are those of the request, with what it says as system in front.
+// allMessages returns those of the request, with what it says as system in front.
 func (in *messagesRequest) allMessages() ([]message, error) {
 	var out []message
 	system, err := textOf(in.System, "system")

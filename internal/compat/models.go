@@ -86,8 +86,8 @@ func (s *server) serveModel(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, found)
 }
 
-// anthropicModel is a model of the list as Anthropic's clients read it: when it was made, and how
-// much it takes, is the agent's own business.
+// anthropicModel returns a model of the list as Anthropic's clients read it: when it was made, and
+// how much it takes, is the agent's own business.
 func anthropicModel(m model) map[string]any {
 	return map[string]any{
 		"type": "model", "id": m.ID, "display_name": m.ID, "created_at": "1970-01-01T00:00:00Z",

@@ -183,7 +183,7 @@ func (p *passing) sendRequest() (*http.Response, error) {
 	return response, err
 }
 
-// requestHeader is that of the request as it goes out.
+// requestHeader returns that of the request as it goes out.
 func (p *passing) requestHeader() http.Header {
 	out, copied := p.up.Header, false
 	for _, name := range p.up.Passes {

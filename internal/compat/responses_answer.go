@@ -28,7 +28,7 @@ type responsesAnswer struct {
 
 func newResponsesAnswer(a *answer) format { return &responsesAnswer{answer: a} }
 
-// orNull is a text, null where it is empty.
+// orNull returns a text, null where it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -36,7 +36,7 @@ func orNull(text string) any {
 	return text
 }
 
-// encodeObject is the response as it stands.
+// encodeObject returns the response as it stands.
 func (a *responsesAnswer) encodeObject(o *outcome) map[string]any {
 	output := []any{}
 	if o.text != "" || o.status == statusCompleted && len(o.calls) == 0 {
@@ -69,7 +69,7 @@ func (a *responsesAnswer) encodeObject(o *outcome) map[string]any {
 	}
 }
 
-// encodeFailed is a response whose round failed.
+// encodeFailed returns a response whose round failed.
 func (a *responsesAnswer) encodeFailed(o *outcome, why string) map[string]any {
 	object := a.encodeObject(o)
 	object["error"] = map[string]any{"code": "server_error", "message": why}
@@ -89,7 +89,7 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-// callItem is a call with its tool's name as the client wrote it: a tool of a namespace has a
+// callItem returns a call with its tool's name as the client wrote it: a tool of a namespace has a
 // short name.
 func (a *responsesAnswer) callItem(call *regie.Call, status, arguments string) map[string]any {
 	item := map[string]any{

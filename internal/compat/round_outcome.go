@@ -237,7 +237,7 @@ func (f *following) findOutcome(ctx context.Context) (outcome, error) {
 	return out, nil
 }
 
-// failureCode is the code of the last attempt of a round.
+// failureCode returns the code of the last attempt of a round.
 func failureCode(view *store.RoundView) regie.Code {
 	code := regie.CodeProviderRejected
 	for i := range view.Exchanges {
@@ -248,7 +248,7 @@ func failureCode(view *store.RoundView) regie.Code {
 	return code
 }
 
-// storedOutcome is what a stored round came to.
+// storedOutcome returns what a stored round came to.
 func storedOutcome(view *store.RoundView) outcome {
 	out := outcome{
 		session: view.Session.ID, round: view.Round.ID, finish: finishStop, status: statusCompleted,
@@ -313,7 +313,7 @@ func (f *following) approvalNote(ctx context.Context) (string, error) {
 	return strings.Join(out, "\n"), err
 }
 
-// handedOut are the calls of a client's tools with which a round ended.
+// handedOut returns the calls of a client's tools with which a round ended.
 func handedOut(view *store.RoundView) []regie.Call {
 	var out []regie.Call
 	if len(view.Exchanges) == 0 {
@@ -328,11 +328,11 @@ func handedOut(view *store.RoundView) []regie.Call {
 	return out
 }
 
-// toolName is a client's tool by its own name.
+// toolName returns a client's tool by its own name.
 func toolName(call *regie.Call) string { return regie.ToolNameOf(call.Tool) }
 
-// argumentsOf are a call's arguments as a client reads them: some models write none where there are
-// no parameters.
+// argumentsOf returns a call's arguments as a client reads them: some models write none where there
+// are no parameters.
 func argumentsOf(call *regie.Call) string {
 	if strings.TrimSpace(call.Arguments) == "" {
 		return "{}"

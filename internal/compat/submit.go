@@ -44,7 +44,7 @@ func (s *server) submitRequest(r *http.Request, a *agentRequest) (submitted, err
 	return out, err
 }
 
-// runRequest is what is asked of an agent in a workspace, without a session and what it says.
+// runRequest returns what is asked of an agent in a workspace, without a session and what it says.
 func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.Workspace) dispatch.RunRequest {
 	return dispatch.RunRequest{
 		Agent: a.model, WorkspaceID: place.ID,
@@ -86,7 +86,7 @@ func (s *server) placeRequest(ctx context.Context, a *agentRequest, place regie.
 	return s.sendRun(ctx, in)
 }
 
-// clientID is that of a message that came with a key: the same each time.
+// clientID returns that of a message that came with a key: the same each time.
 func (a *agentRequest) clientID(key string) string {
 	return idOf("request", key, string(a.raw)).String()
 }

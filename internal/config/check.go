@@ -29,7 +29,7 @@ type keyRule struct {
 	required    bool
 }
 
-// keyRules are those of the keys that have any. A * stands for the keys of a map, [] for the
+// keyRules returns those of the keys that have any. A * stands for the keys of a map, [] for the
 // entries of a list.
 func keyRules() map[string]keyRule {
 	words := func(words ...string) keyRule { return keyRule{words: words, fallback: words[0]} }
@@ -132,7 +132,7 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 	}
 	if err == nil {
 		root = doc.Content[0]
-		err = keyCheck(keyRules()).check(root, reflect.TypeFor[File](), "", "")
+		err = keyCheck(keyRules()).checkNode(root, reflect.TypeFor[File](), "", "")
 	}
 	if err == nil {
 		err = root.Decode(&f)
@@ -159,50 +159,50 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 // keyCheck holds the nodes of a file to the types and rules of their keys.
 type keyCheck map[string]keyRule
 
-// wrong is what does not fit, with its line.
-func wrong(n *yaml.Node, format string, args ...any) error {
+// invalidNode is what does not fit, with its line.
+func invalidNode(n *yaml.Node, format string, args ...any) error {
 	what := regie.Errorf(regie.CodeBadRequest, format, args...)
 	return regie.Errorf(regie.CodeBadRequest, "line %d: %v", n.Line, what)
 }
 
-// check compares a node with its type, and with the rule of its key.
-func (c keyCheck) check(n *yaml.Node, of reflect.Type, key, rule string) (err error) {
+// checkNode compares a node with its type, and with the rule of its key.
+func (c keyCheck) checkNode(n *yaml.Node, of reflect.Type, key, rule string) (err error) {
 	if of.Kind() == reflect.Pointer {
-		return c.check(n, of.Elem(), key, rule)
+		return c.checkNode(n, of.Elem(), key, rule)
 	}
 	null, scalar := n.Tag == "!!null", n.Kind == yaml.ScalarNode
 	switch kind := of.Kind(); {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return wrong(n, "anchors and aliases are not taken: write it out")
+		return invalidNode(n, "anchors and aliases are not taken: write it out")
 	case of == reflect.TypeFor[Slots]() && scalar && !null:
-		err = c.scalar(n, reflect.TypeFor[string](), key, c[rule])
+		err = c.checkScalar(n, reflect.TypeFor[string](), key, c[rule])
 	case kind == reflect.Slice && (null || n.Kind == yaml.SequenceNode):
 		if most, _ := strconv.Atoi(c[rule].most); most > 0 && len(n.Content) > most {
-			return wrong(n, "%s has more than %d entries", key, most)
+			return invalidNode(n, "%s has more than %d entries", key, most)
 		}
 		for i, item := range n.Content {
-			err = cmp.Or(err, c.check(item, of.Elem(), fmt.Sprintf("%s[%d]", key, i+1), rule+"[]"))
+			err = cmp.Or(err, c.checkNode(item, of.Elem(), fmt.Sprintf("%s[%d]", key, i+1), rule+"[]"))
 		}
 	case (kind == reflect.Map || kind == reflect.Struct) && (null || n.Kind == yaml.MappingNode):
-		err = c.object(n, of, key, rule)
+		err = c.checkObject(n, of, key, rule)
 	case kind == reflect.Slice, kind == reflect.Map, kind == reflect.Struct, !scalar:
-		return wrong(n, "%s stands where %s belongs", shape(n), wanted(of))
+		return invalidNode(n, "%s stands where %s belongs", describeShape(n), expectedType(of))
 	case !null:
-		err = c.scalar(n, of, key, c[rule])
+		err = c.checkScalar(n, of, key, c[rule])
 	}
 	if held, is := reflect.TypeAssert[interface{ check() error }](reflect.New(of)); is && err == nil {
 		if err = n.Decode(held); err == nil {
 			err = held.check()
 		}
 		if err != nil {
-			return wrong(n, "%s: %v", key, err)
+			return invalidNode(n, "%s: %v", key, err)
 		}
 	}
 	return err
 }
 
-// object checks the keys of a mapping.
-func (c keyCheck) object(n *yaml.Node, of reflect.Type, key, rule string) error {
+// checkObject checks the keys of a mapping.
+func (c keyCheck) checkObject(n *yaml.Node, of reflect.Type, key, rule string) error {
 	types, known := map[string]reflect.Type{}, c[rule].words // those of a map with keys of its own
 	for _, f := range fieldsOf(of) {
 		types[f.name], known = f.of, append(known, f.name)
@@ -218,38 +218,38 @@ func (c keyCheck) object(n *yaml.Node, of reflect.Type, key, rule string) error 
 		case known == nil:
 			part = "*"
 		case slices.Contains(known, name):
-		case nearest(name, known) == "":
-			return wrong(n.Content[i], "there is no key %s here", name)
+		case nearestKey(name, known) == "":
+			return invalidNode(n.Content[i], "there is no key %s here", name)
 		default:
-			return wrong(n.Content[i], "there is no key %s here, did you mean %s?", name, nearest(name, known))
+			return invalidNode(n.Content[i], "there is no key %s here, did you mean %s?", name, nearestKey(name, known))
 		}
 		said = append(said, name)
-		if err := c.check(n.Content[i+1], below, join(key, name), join(rule, part)); err != nil {
+		if err := c.checkNode(n.Content[i+1], below, joinKey(key, name), joinKey(rule, part)); err != nil {
 			return err
 		}
 	}
 	for _, name := range known {
-		if c[join(rule, name)].required && !slices.Contains(said, name) {
-			return wrong(n, "%s is missing", join(key, name))
+		if c[joinKey(rule, name)].required && !slices.Contains(said, name) {
+			return invalidNode(n, "%s is missing", joinKey(key, name))
 		}
 	}
 	return nil
 }
 
-// scalar checks a text, a number, a duration or a truth.
-func (c keyCheck) scalar(n *yaml.Node, of reflect.Type, key string, r keyRule) error {
+// checkScalar checks a text, a number, a duration or a truth.
+func (c keyCheck) checkScalar(n *yaml.Node, of reflect.Type, key string, r keyRule) error {
 	v := reflect.New(of)
 	if err := n.Decode(v.Interface()); err != nil {
 		if told, is := errors.AsType[*regie.Error](err); is {
-			return wrong(n, "%s: %v", key, told)
+			return invalidNode(n, "%s: %v", key, told)
 		}
-		return wrong(n, "%s stands where %s belongs", shape(n), wanted(of))
+		return invalidNode(n, "%s stands where %s belongs", describeShape(n), expectedType(of))
 	}
 	switch {
 	case r.required && strings.TrimSpace(n.Value) == "":
-		return wrong(n, "%s is missing", key)
+		return invalidNode(n, "%s is missing", key)
 	case r.words != nil && !slices.Contains(r.words, n.Value):
-		return wrong(n, "%s is %q: use %s", key, n.Value, strings.Join(r.words, ", "))
+		return invalidNode(n, "%s is %q: use %s", key, n.Value, strings.Join(r.words, ", "))
 	}
 	var number float64
 	switch v = v.Elem(); {
@@ -266,16 +266,16 @@ func (c keyCheck) scalar(n *yaml.Node, of reflect.Type, key string, r keyRule) e
 	}
 	switch {
 	case n.Value == never, r.zero && number == 0:
-	case most != "" && !(number >= bound(least) && number <= bound(most)): // which refuses what is no number
-		return wrong(n, "%s must be between %s and %s", key, least, most)
-	case !(number >= bound(least)):
-		return wrong(n, "%s must be at least %s", key, least)
+	case most != "" && !(number >= parseBound(least) && number <= parseBound(most)): // which refuses what is no number
+		return invalidNode(n, "%s must be between %s and %s", key, least, most)
+	case !(number >= parseBound(least)):
+		return invalidNode(n, "%s must be at least %s", key, least)
 	}
 	return nil
 }
 
-// bound is a bound of a number, or of a duration in nanoseconds.
-func bound(text string) float64 {
+// parseBound returns a bound of a number, or of a duration in nanoseconds.
+func parseBound(text string) float64 {
 	if d, err := time.ParseDuration(text); err == nil {
 		return float64(d)
 	}
@@ -283,15 +283,15 @@ func bound(text string) float64 {
 	return n
 }
 
-func join(at, key string) string {
+func joinKey(at, key string) string {
 	if at == "" {
 		return key
 	}
 	return at + "." + key
 }
 
-// shape is a value as its writer sees it.
-func shape(n *yaml.Node) any {
+// describeShape returns a value as its writer sees it.
+func describeShape(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return regie.ErrorOf(regie.CodeBadRequest, regie.Say("a list"))
@@ -301,8 +301,8 @@ func shape(n *yaml.Node) any {
 	return n.Value
 }
 
-// wanted says what belongs where a value of a type does.
-func wanted(of reflect.Type) error {
+// expectedType says what belongs where a value of a type does.
+func expectedType(of reflect.Type) error {
 	said := regie.Say("a whole number")
 	switch {
 	case of == reflect.TypeFor[Dollars](), of == reflect.TypeFor[Cap]():
@@ -329,7 +329,7 @@ type keyField struct {
 	of   reflect.Type
 }
 
-// fieldsOf are the keys of a struct in their order, none of any other type.
+// fieldsOf returns the keys of a struct in their order, none of any other type.
 func fieldsOf(of reflect.Type) (out []keyField) {
 	if of.Kind() != reflect.Struct {
 		return nil
@@ -342,8 +342,8 @@ func fieldsOf(of reflect.Type) (out []keyField) {
 	return out
 }
 
-// nearest is the known key that differs in the fewest letters, "" where none is near.
-func nearest(key string, known []string) (best string) {
+// nearestKey returns the known key that differs in the fewest letters, "" where none is near.
+func nearestKey(key string, known []string) (best string) {
 	least := len(key)/3 + 2
 	for _, candidate := range known {
 		if d := spell.Distance(key, candidate); d < least {

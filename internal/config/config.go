@@ -105,7 +105,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
 	}
-	c.Private = private(env, flags)
+	c.Private = privateDirs(env, flags)
 	c.Apart, c.Skills = flags.Config != "" || env("REGIE_CONFIG") != "", userSkills(env)
 	if err := c.loadFiles(env, flags); err != nil {
 		return c, err
@@ -116,7 +116,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if c.Server != "" { // whose models answer
 		return c, nil
 	}
-	for _, settle := range []func(env func(string) string) error{c.collect, c.choose, c.settleEmbedder} {
+	for _, settle := range []func(env func(string) string) error{c.collectProviders, c.chooseProvider, c.settleEmbedder} {
 		if err := settle(env); err != nil {
 			return c, err
 		}
@@ -142,9 +142,9 @@ func (c *Config) completeDataDir(env func(string) string) error {
 	return nil
 }
 
-// choose settles which provider answers: what flags and variables name, else what the files name,
-// else the only one that is configured. None is chosen where there are several, or none.
-func (c *Config) choose(env func(string) string) error {
+// chooseProvider settles which provider answers: what flags and variables name, else what the files
+// name, else the only one that is configured. None is chosen where there are several, or none.
+func (c *Config) chooseProvider(env func(string) string) error {
 	if c.Provider == "" {
 		switch {
 		case c.Replay != "":
@@ -152,7 +152,7 @@ func (c *Config) choose(env func(string) string) error {
 		case c.BaseURL != "":
 			c.Provider, c.Origin["provider"] = ProviderOpenAI, c.Origin["base_url"]
 		case c.File.Agents[mainAgent].Provider != "":
-			c.Provider, c.Origin["provider"] = c.File.Agents[mainAgent].Provider, c.from("agents.main.provider")
+			c.Provider, c.Origin["provider"] = c.File.Agents[mainAgent].Provider, c.sourceOf("agents.main.provider")
 		case c.setup.Agents[mainAgent].Provider != "":
 			c.Provider, c.Origin["provider"] = c.setup.Agents[mainAgent].Provider, c.Origin["setup"]
 		}
@@ -184,7 +184,7 @@ func (c *Config) nameModel() {
 	for _, from := range []struct {
 		agent  Agent
 		origin string
-	}{{c.File.Agents[mainAgent], c.from("agents.main.model")}, {c.setup.Agents[mainAgent], c.Origin["setup"]}} {
+	}{{c.File.Agents[mainAgent], c.sourceOf("agents.main.model")}, {c.setup.Agents[mainAgent], c.Origin["setup"]}} {
 		if c.Model == "" && from.agent.Model != "" && (from.agent.Provider == "" || from.agent.Provider == c.Provider) {
 			c.Model, c.Origin["model"] = from.agent.Model, from.origin
 		}
@@ -205,7 +205,7 @@ func (c *Config) completeChosen(env func(string) string) error {
 		if c.BaseURL == "" && c.Provider == ProviderOllama {
 			p.BaseURL, p.Origin["base_url"] = OllamaAddress(env)
 		}
-		if err := p.complete(env, c.Origin["base_url"]); err != nil {
+		if err := p.completeProvider(env, c.Origin["base_url"]); err != nil {
 			return err
 		}
 		c.Providers[c.Provider] = p
@@ -367,7 +367,7 @@ func (c *Config) Keys(env func(string) string) (out []Key) {
 	return out
 }
 
-// keyServer is the address that a key is for which a file holds itself; empty of any other.
+// keyServer returns the address that a key is for which a file holds itself; empty of any other.
 func (p *Provider) keyServer() string {
 	if !p.written {
 		return ""

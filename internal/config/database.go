@@ -18,7 +18,7 @@ const sqliteWord = "sqlite"
 // the embedded store, or of another database, is never taken for this one's.
 func (c *Config) placeDatabase(env func(string) string) error {
 	if c.Database == "" && c.File.Database != "" {
-		c.Database, c.Origin["database"] = c.File.Database, c.from("database")
+		c.Database, c.Origin["database"] = c.File.Database, c.sourceOf("database")
 	}
 	if c.Database == "" || c.Database == sqliteWord {
 		c.Database = ""
@@ -37,8 +37,8 @@ func (c *Config) placeDatabase(env func(string) string) error {
 // OwnDir is the directory that is Regie's own: whatever lies in it is, also that of other engines.
 func (c *Config) OwnDir() string { return cmp.Or(c.DataHome, c.DataDir) }
 
-// nameOf is short and the same for an address and what the environment adds to it, whoever asks.
-// Two spellings of one server can make two.
+// nameOf returns short and the same for an address and what the environment adds to it, whoever
+// asks. Two spellings of one server can make two.
 func nameOf(u *url.URL, env func(string) string) string {
 	query := u.Query()
 	sum := regie.HashOf([]byte(strings.Join([]string{

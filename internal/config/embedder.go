@@ -24,7 +24,7 @@ type Embedder struct {
 // settleEmbedder takes what the file says of the embedder, with the address and key of its
 // provider.
 func (c *Config) settleEmbedder(env func(string) string) error {
-	e, path := c.File.Embedder, c.from("embedder")
+	e, path := c.File.Embedder, c.sourceOf("embedder")
 	if e == (Embedder{}) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 	case !configured && e.Provider == ProviderOllama:
 		p = Provider{Name: ProviderOllama, Origin: map[string]string{}}
 		p.BaseURL, p.Origin["base_url"] = OllamaAddress(env)
-		if err := p.complete(env, p.Origin["base_url"]); err != nil {
+		if err := p.completeProvider(env, p.Origin["base_url"]); err != nil {
 			return err
 		}
 	case e.Provider == ProviderDemo || e.Provider == ProviderReplay || p.Type == ProviderAnthropic:

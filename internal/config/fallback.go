@@ -17,7 +17,7 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 	if len(agent.Fallback) == 0 {
 		return nil, nil
 	}
-	path := c.from("agents.main.fallback")
+	path := c.sourceOf("agents.main.fallback")
 	if agent.Provider == "" { // else whatever is chosen on a command line would bring others with it
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"agents.%s.fallback in %s needs agents.%s.provider: name the provider that they stand in for", name, path,

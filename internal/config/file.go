@@ -243,10 +243,10 @@ func (c *Config) loadFiles(env func(string) string, flags Flags) error {
 	for _, name := range slices.Sorted(maps.Keys(c.File.Providers)) {
 		if p := c.File.Providers[name]; p.APIKey != "" && !inKeyring(p.APIKey) {
 			return regie.Errorf(regie.CodeBadRequest,
-				"providers.%s in %s holds a key: name the variable that has it with api_key_env, or its place with keyring:NAME, or store it with regie setup", name, c.from("providers."+name+".api_key"))
+				"providers.%s in %s holds a key: name the variable that has it with api_key_env, or its place with keyring:NAME, or store it with regie setup", name, c.sourceOf("providers."+name+".api_key"))
 		}
 	}
-	return c.resolve(env)
+	return c.resolveVariables(env)
 }
 
 // Paths are the files that settings are read from, whether or not they are there: the one that a
@@ -259,10 +259,10 @@ func Paths(env func(string) string, flag string) (file, setup string) {
 	return userFile(env), setupFile(env)
 }
 
-// private are the directories of settings by their absolute paths, and the file that is named. What
-// nobody named is private too: the key that regie setup has stored lies there whichever file
-// counts.
-func private(env func(string) string, flags Flags) (out []string) {
+// privateDirs returns the directories of settings by their absolute paths, and the file that is
+// named. What nobody named is private too: the key that regie setup has stored lies there whichever
+// file counts.
+func privateDirs(env func(string) string, flags Flags) (out []string) {
 	out = []string{filepath.Dir(SystemFile)}
 	for _, file := range []string{flags.System, userFile(env)} {
 		switch dir := filepath.Dir(file); {
@@ -291,8 +291,8 @@ func userFile(env func(string) string) string {
 	return ""
 }
 
-// userSkills are the directories of a user's skills: Regie's own, and the one that several programs
-// share.
+// userSkills returns the directories of a user's skills: Regie's own, and the one that several
+// programs share.
 func userSkills(env func(string) string) (dirs []string) {
 	if path := userFile(env); path != "" {
 		dirs = append(dirs, filepath.Join(filepath.Dir(path), "skills"))
@@ -303,9 +303,9 @@ func userSkills(env func(string) string) (dirs []string) {
 	return dirs
 }
 
-// resolve takes what stands in variables. A variable that is not set is an error: a server without
-// its secret would only say so later.
-func (c *Config) resolve(env func(string) string) error {
+// resolveVariables takes what stands in variables. A variable that is not set is an error: a server
+// without its secret would only say so later.
+func (c *Config) resolveVariables(env func(string) string) error {
 	for name, server := range c.File.MCPServers {
 		for _, set := range []struct {
 			from map[string]string

@@ -49,7 +49,7 @@ func vendorAt(address string, names []string) string {
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	for _, name := range names {
-		if own := vendors[name].domain(); own != "" && (host == own || strings.HasSuffix(host, "."+own)) {
+		if own := vendors[name].hostDomain(); own != "" && (host == own || strings.HasSuffix(host, "."+own)) {
 			return name
 		}
 	}

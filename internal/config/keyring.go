@@ -56,9 +56,9 @@ func (p *Provider) Away() error { return p.away }
 // inKeyring reports whether a file names a key in place of holding it.
 func inKeyring(key string) bool { return strings.HasPrefix(key, keyringMark) }
 
-// unlock reads a key that the keyring has. That it cannot be read is no error of the settings: it
-// is told where the key is needed (see Keyless).
-func (p *Provider) unlock(path string) error {
+// readKeyring reads a key that the keyring has. That it cannot be read is no error of the settings:
+// it is told where the key is needed (see Keyless).
+func (p *Provider) readKeyring(path string) error {
 	if !inKeyring(p.APIKey) {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (c *Config) loadLayers(system, user string) error {
 		if err != nil {
 			return err
 		}
-		merged = merge(merged, layer.root)
+		merged = mergeMappings(merged, layer.root)
 		rules, hooks = append(rules, f.Approvals.Rules...), append(hooks, f.Hooks...)
 		c.Layers, c.Origin["file"] = append(c.Layers, layer), layer.Path
 	}
@@ -96,8 +96,8 @@ func (c *Config) loadLayers(system, user string) error {
 	return nil
 }
 
-// merge puts the keys of one mapping over those of another, which may both be nil.
-func merge(below, above *yaml.Node) *yaml.Node {
+// mergeMappings puts the keys of one mapping over those of another, which may both be nil.
+func mergeMappings(below, above *yaml.Node) *yaml.Node {
 	switch {
 	case below == nil || above != nil && (below.Kind != yaml.MappingNode || above.Kind != yaml.MappingNode):
 		return above
@@ -115,25 +115,25 @@ func merge(below, above *yaml.Node) *yaml.Node {
 		if at < 0 {
 			out.Content = append(out.Content, above.Content[i], above.Content[i+1])
 		} else {
-			out.Content[at+1] = merge(out.Content[at+1], above.Content[i+1])
+			out.Content[at+1] = mergeMappings(out.Content[at+1], above.Content[i+1])
 		}
 	}
 	return out
 }
 
-// from is the file that says a key, the last of several.
-func (c *Config) from(key string) string {
+// sourceOf returns the file that says a key, the last of several.
+func (c *Config) sourceOf(key string) string {
 	for _, layer := range slices.Backward(c.Layers) {
-		if layer.Kind != LayerSetup && layer.line(key) > 0 {
+		if layer.Kind != LayerSetup && layer.lineOf(key) > 0 {
 			return layer.Path
 		}
 	}
 	return c.Origin["file"]
 }
 
-// line is where a key stands in a layer, 0 where it does not.
-func (l *Layer) line(key string) (line int) {
-	walk(l.root, "", func(at string, name, _ *yaml.Node) {
+// lineOf returns where a key stands in a layer, 0 where it does not.
+func (l *Layer) lineOf(key string) (line int) {
+	walkKeys(l.root, "", func(at string, name, _ *yaml.Node) {
 		if at == key && line == 0 {
 			line = name.Line
 		}
@@ -141,24 +141,24 @@ func (l *Layer) line(key string) (line int) {
 	return line
 }
 
-// walk visits every key of a mapping, those of entries in lists too: a.b, and a[1].b from 1 on.
-func walk(n *yaml.Node, at string, visit func(key string, name, value *yaml.Node)) {
+// walkKeys visits every key of a mapping, those of entries in lists too: a.b, and a[1].b from 1 on.
+func walkKeys(n *yaml.Node, at string, visit func(key string, name, value *yaml.Node)) {
 	if n == nil {
 		return
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := join(at, n.Content[i].Value)
+			key := joinKey(at, n.Content[i].Value)
 			visit(key, n.Content[i], n.Content[i+1])
-			walk(n.Content[i+1], key, visit)
+			walkKeys(n.Content[i+1], key, visit)
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
 			if item.Kind == yaml.MappingNode {
 				key := at + "[" + strconv.Itoa(i+1) + "]"
 				visit(key, item, item)
-				walk(item, key, visit)
+				walkKeys(item, key, visit)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	}
 	s.Command, s.Args, s.Dir, s.URL, s.env, s.headers, s.Disabled = e.Command, e.Args, e.Cwd,
 		e.URL, e.Env, e.Headers, e.Disabled
-	for _, text := range s.texts() {
+	for _, text := range s.templateTexts() {
 		for _, found := range inMCP.FindAllStringSubmatch(text, -1) {
 			s.Variables = append(s.Variables, found[1])
 		}
@@ -92,8 +92,8 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	return s
 }
 
-// texts are all in which variables can stand.
-func (s *MCPFileServer) texts() []string {
+// templateTexts returns all in which variables can stand.
+func (s *MCPFileServer) templateTexts() []string {
 	return slices.Concat([]string{s.Command, s.Dir, s.URL}, s.Args, slices.Collect(maps.Values(s.env)),
 		slices.Collect(maps.Values(s.headers)))
 }

@@ -54,7 +54,7 @@ type Rates struct {
 // AnyModel stands for all models of a provider that are not named beside it.
 const AnyModel = "*"
 
-func (r Rates) price() price.Price {
+func (r Rates) toPrice() price.Price {
 	or := func(d *Dollars) int64 {
 		if d == nil {
 			d = r.Input
@@ -110,10 +110,10 @@ func (c *Config) PriceOf(settings Provider, model string) (p price.Price, stated
 		lower[strings.ToLower(name)] = name
 	}
 	if name, ok := price.Match(settings.Vendor, model, func(name string) bool { return lower[name] != "" }); ok {
-		return settings.Prices[lower[name]].price(), true, true
+		return settings.Prices[lower[name]].toPrice(), true, true
 	}
 	if rates, ok := settings.Prices[AnyModel]; ok {
-		return rates.price(), true, true
+		return rates.toPrice(), true, true
 	}
 	p, known = price.Find(settings.Wire(), model)
 	return p, false, known

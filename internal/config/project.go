@@ -70,17 +70,17 @@ func ParseProject(path string, data []byte) (Project, error) {
 	}
 	f, root, err := parseFile(path, data)
 	if p.file = f; err == nil && root != nil && root.Kind == yaml.MappingNode {
-		p.list("", root)
+		p.listKeys("", root)
 	}
 	return p, err
 }
 
-// list takes the keys below a key.
-func (p *Project) list(at string, n *yaml.Node) {
+// listKeys takes the keys below a key.
+func (p *Project) listKeys(at string, n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := join(at, n.Content[i].Value), n.Content[i+1]
+		key, value := joinKey(at, n.Content[i].Value), n.Content[i+1]
 		if slices.Contains(branches, key) && value.Kind == yaml.MappingNode {
-			p.list(key, value)
+			p.listKeys(key, value)
 			continue
 		}
 		s := ProjectKey{Key: key, Line: n.Content[i].Line, Use: p.useOf(key)}
@@ -96,7 +96,7 @@ func (p *Project) useOf(key string) KeyUse {
 	switch {
 	case key == "approvals.require" && a.Require != "all",
 		key == "approvals.require_validation" && !a.RequireValidation,
-		key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.narrows):
+		key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.isNarrowing):
 		return UseNever
 	case slices.Contains(narrows, key):
 		return UseNarrows
@@ -106,13 +106,13 @@ func (p *Project) useOf(key string) KeyUse {
 	return UseNever
 }
 
-// narrows reports whether a rule forbids or asks.
-func (r Rule) narrows() bool { return r.Decision != "allow" }
+// isNarrowing reports whether a rule forbids or asks.
+func (r Rule) isNarrowing() bool { return r.Decision != "allow" }
 
 // Narrowing are the rules that forbid or ask.
 func (p *Project) Narrowing() (rules []Rule) {
 	for _, r := range p.file.Approvals.Rules {
-		if r.narrows() {
+		if r.isNarrowing() {
 			rules = append(rules, r)
 		}
 	}
@@ -149,7 +149,7 @@ func (p *Project) Caps() regie.Caps { return p.file.Caps(mainAgent) }
 // Instructed is an agent of the settings with what a trusted file says of how it works.
 func (p *Project) Instructed(agent Agent) Agent {
 	own := p.file.Agents[mainAgent]
-	agent.Instructions = joined(agent.Instructions, own.Instructions)
+	agent.Instructions = joinInstructions(agent.Instructions, own.Instructions)
 	agent.Language = cmp.Or(own.Language, agent.Language)
 	agent.Dialect = cmp.Or(own.Dialect, agent.Dialect)
 	agent.Relaunch = cmp.Or(own.Relaunch, agent.Relaunch)
@@ -160,9 +160,9 @@ func (p *Project) Instructed(agent Agent) Agent {
 	return agent
 }
 
-// joined are the instructions of a person with those of a project behind them: neither takes the
-// other's place.
-func joined(user, project string) string {
+// joinInstructions returns the instructions of a person with those of a project behind them:
+// neither takes the other's place.
+func joinInstructions(user, project string) string {
 	user, project = strings.TrimSpace(user), strings.TrimSpace(project)
 	if user == "" || project == "" {
 		return user + project

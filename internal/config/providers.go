@@ -156,8 +156,8 @@ func (p *Provider) Wire() string {
 	return ""
 }
 
-// domain is what the vendor's hosts end in; empty for a server of one's own.
-func (v vendor) domain() string {
+// hostDomain returns what the vendor's hosts end in; empty for a server of one's own.
+func (v vendor) hostDomain() string {
 	u, err := url.Parse(v.address)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {
 		return ""
@@ -175,16 +175,16 @@ func (c *Config) ModelOf(provider, model string) string {
 	return cmp.Or(c.Providers[provider].Models[model], model)
 }
 
-// collect gathers the providers of both files and of the keys in the environment.
-func (c *Config) collect(env func(string) string) error {
+// collectProviders gathers the providers of both files and of the keys in the environment.
+func (c *Config) collectProviders(env func(string) string) error {
 	c.Providers = map[string]Provider{}
 	for _, from := range []struct {
 		file File
 		path func(key string) string
-	}{{c.setup, func(string) string { return c.Origin["setup"] }}, {c.File, c.from}} {
+	}{{c.setup, func(string) string { return c.Origin["setup"] }}, {c.File, c.sourceOf}} {
 		for name, p := range from.file.Providers {
 			p.Name, p.Origin = name, map[string]string{}
-			if err := p.complete(env, from.path("providers."+name)); err != nil {
+			if err := p.completeProvider(env, from.path("providers."+name)); err != nil {
 				return err
 			}
 			if key := c.Providers[name].APIKey; p.APIKey == "" && p.APIKeyEnv == "" &&
@@ -202,7 +202,7 @@ func (c *Config) collect(env func(string) string) error {
 			continue
 		}
 		p := Provider{Name: name, Origin: map[string]string{}}
-		if err := p.complete(env, key); err != nil {
+		if err := p.completeProvider(env, key); err != nil {
 			return err
 		}
 		c.Providers[name] = p
@@ -210,9 +210,9 @@ func (c *Config) collect(env func(string) string) error {
 	return nil
 }
 
-// complete fills in what follows from the rest, and refuses what cannot be used; path is where the
-// provider is from.
-func (p *Provider) complete(env func(string) string, path string) error {
+// completeProvider fills in what follows from the rest, and refuses what cannot be used; path is
+// where the provider is from.
+func (p *Provider) completeProvider(env func(string) string, path string) error {
 	for name, set := range map[string]bool{
 		"type": p.Type != "", "api": p.API != "", "base_url": p.BaseURL != "",
 		"api_key": p.APIKey != "", "models": p.Models != nil,
@@ -252,10 +252,10 @@ func (p *Provider) complete(env func(string) string, path string) error {
 		return err
 	}
 	p.written = p.APIKey != "" && p.APIKeyEnv == "" && !inKeyring(p.APIKey)
-	if err := p.unlock(path); err != nil {
+	if err := p.readKeyring(path); err != nil {
 		return err
 	}
-	p.key(env, known)
+	p.findKey(env, known)
 	if p.BaseURL == known.address && known.large != "" {
 		sizes := map[string]string{"large": known.large, DefaultSize: known.medium, "small": known.small}
 		maps.Copy(sizes, p.Models)
@@ -264,8 +264,8 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	return nil
 }
 
-// check holds what is written of a provider to what can be meant.
-func (p *Provider) check() error {
+// checkProvider holds what is written of a provider to what can be meant.
+func (p *Provider) checkProvider() error {
 	for size, model := range p.Models {
 		if strings.TrimSpace(model) == "" {
 			return regie.Errorf(regie.CodeBadRequest, "models.%s names no model: name one, or leave it out", size)
@@ -293,9 +293,9 @@ func (p *Provider) Keyless() error {
 		p.APIKeyEnv)
 }
 
-// key finds the key: the variable that the settings name, else the vendor's own, which is only ever
-// sent to the vendor.
-func (p *Provider) key(env func(string) string, known vendor) {
+// findKey finds the key: the variable that the settings name, else the vendor's own, which is only
+// ever sent to the vendor.
+func (p *Provider) findKey(env func(string) string, known vendor) {
 	variable := p.APIKeyEnv
 	if variable == "" && p.APIKey == "" && p.away == nil && p.BaseURL == known.address {
 		variable = known.key
@@ -309,7 +309,8 @@ func (p *Provider) key(env func(string) string, known vendor) {
 	p.unset = p.APIKey == "" && p.APIKeyEnv != ""
 }
 
-// keyNamed is what the settings say of the key: itself where it stands in a file, else where it is.
+// keyNamed returns what the settings say of the key: itself where it stands in a file, else where
+// it is.
 func (p *Provider) keyNamed() string {
 	switch {
 	case p.keyFrom != nil:

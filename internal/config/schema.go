@@ -20,7 +20,7 @@ func Schema() *jsonschema.Schema {
 // durations are those that time.ParseDuration reads, none below zero.
 const durations = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 
-// schemaOf is the schema of a type of the file, at a key.
+// schemaOf returns the schema of a type of the file, at a key.
 func schemaOf(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.Schema {
 	s, r := &jsonschema.Schema{}, rules[at]
 	switch kind := of.Kind(); {
@@ -32,16 +32,16 @@ func schemaOf(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.
 		s.Type, s.Minimum = "number", new(float64)
 	case of == reflect.TypeFor[Slots]():
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
-			{Type: "string", Enum: []any{SlotsExclusive}}, object(of, at, rules),
+			{Type: "string", Enum: []any{SlotsExclusive}}, objectSchema(of, at, rules),
 		}}
 	case kind == reflect.Pointer:
 		return schemaOf(of.Elem(), at, rules)
 	case kind == reflect.Struct:
-		return object(of, at, rules)
+		return objectSchema(of, at, rules)
 	case kind == reflect.Map && r.words != nil: // keys of its own
-		s.Type, s.AdditionalProperties, s.Properties = "object", nothing(), map[string]*jsonschema.Schema{}
+		s.Type, s.AdditionalProperties, s.Properties = "object", emptySchema(), map[string]*jsonschema.Schema{}
 		for _, key := range r.words {
-			s.Properties[key] = schemaOf(of.Elem(), join(at, key), rules)
+			s.Properties[key] = schemaOf(of.Elem(), joinKey(at, key), rules)
 		}
 		return s
 	case kind == reflect.Map:
@@ -59,7 +59,7 @@ func schemaOf(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.
 		s.Enum = append(s.Enum, word)
 	}
 	if s.Minimum != nil {
-		least, most := bound(r.least), bound(r.most)
+		least, most := parseBound(r.least), parseBound(r.most)
 		if s.Minimum = &least; r.zero {
 			s.Minimum, s.AnyOf = nil, []*jsonschema.Schema{{Enum: []any{0}}, {Minimum: &least}}
 		}
@@ -73,13 +73,13 @@ func schemaOf(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.
 	return s
 }
 
-// object is the schema of a struct: no other keys than its own.
-func object(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.Schema {
+// objectSchema returns the schema of a struct: no other keys than its own.
+func objectSchema(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.Schema {
 	s := &jsonschema.Schema{
-		Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: nothing(),
+		Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: emptySchema(),
 	}
 	for _, f := range fieldsOf(of) {
-		below := join(at, f.name)
+		below := joinKey(at, f.name)
 		s.Properties[f.name] = schemaOf(f.of, below, rules)
 		s.PropertyOrder = append(s.PropertyOrder, f.name)
 		if rules[below].required {
@@ -90,4 +90,4 @@ func object(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.Sc
 	return s
 }
 
-func nothing() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
+func emptySchema() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }

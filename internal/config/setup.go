@@ -14,8 +14,8 @@ import (
 
 var providerName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// setupFile is the private file of regie setup: it lies beside the user's regie.yaml and may hold
-// keys, so only its owner may read it.
+// setupFile returns the private file of regie setup: it lies beside the user's regie.yaml and may
+// hold keys, so only its owner may read it.
 func setupFile(env func(string) string) string {
 	if path := userFile(env); path != "" {
 		return filepath.Join(filepath.Dir(path), "setup.yaml")
@@ -74,14 +74,14 @@ func SaveSetup(env func(string) string, p Provider, model string) (string, error
 	}
 	data, _ := yaml.Marshal(out) // of texts and numbers
 	data = append([]byte("# Written by regie setup, which replaces it. What you write yourself belongs in regie.yaml beside it.\n"), data...)
-	if err := replace(path, data); err != nil {
+	if err := replaceFile(path, data); err != nil {
 		return "", regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", path, err)
 	}
 	return path, nil
 }
 
-// replace writes a private file as a whole: a crash leaves the old or the new one.
-func replace(path string, data []byte) error {
+// replaceFile writes a private file as a whole: a crash leaves the old or the new one.
+func replaceFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

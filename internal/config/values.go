@@ -56,7 +56,7 @@ func (c *Config) Values() []Value {
 	}
 	offset := map[string]int{} // entries of lists that all layers add to
 	for _, layer := range c.Layers {
-		for _, v := range layer.values(offset) {
+		for _, v := range layer.layerValues(offset) {
 			if v.Key == "slots" { // the word takes the place of the numbers
 				maps.DeleteFunc(values, func(key string, _ Value) bool { return strings.HasPrefix(key, "slots.") })
 			}
@@ -70,7 +70,7 @@ func (c *Config) Values() []Value {
 		"record": c.Record,
 	} {
 		if value != "" {
-			v := c.effective(key, value)
+			v := c.effectiveValue(key, value)
 			if old, written := values[key]; written && v.Line == 0 && old.From == v.From {
 				v.Line = old.Line
 			}
@@ -80,11 +80,11 @@ func (c *Config) Values() []Value {
 	return slices.SortedFunc(maps.Values(values), func(a, b Value) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// effective is a setting that several layers can give, with the one that does.
-func (c *Config) effective(key, value string) Value {
+// effectiveValue returns a setting that several layers can give, with the one that does.
+func (c *Config) effectiveValue(key, value string) Value {
 	from := c.Origin[key]
 	v := Value{Key: key, From: from, Secret: secretKey(key)}
-	v.Value = shown(key, value)
+	v.Value = maskValue(key, value)
 	switch {
 	case from == "" || from == string(OriginDefault):
 		v.Origin, v.From = OriginDefault, ""
@@ -111,10 +111,10 @@ var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 // added are the lists to which every layer adds its entries.
 var added = []string{"approvals.rules", "hooks"}
 
-// values are what a layer says, each key by itself. offset is how many entries the layers before it
-// have in each list.
-func (l *Layer) values(offset map[string]int) (out []Value) {
-	walk(l.root, "", func(key string, name, value *yaml.Node) {
+// layerValues returns what a layer says, each key by itself. offset is how many entries the layers
+// before it have in each list.
+func (l *Layer) layerValues(offset map[string]int) (out []Value) {
+	walkKeys(l.root, "", func(key string, name, value *yaml.Node) {
 		list, entry, inList := strings.Cut(key, "[")
 		switch {
 		case inList && slices.Contains(added, list) && strings.HasSuffix(entry, "]"):
@@ -125,14 +125,14 @@ func (l *Layer) values(offset map[string]int) (out []Value) {
 			return // its parts say it
 		}
 		v := Value{Key: key, Origin: ValueOrigin(l.Kind), From: l.Path, Line: name.Line, Secret: secretKey(key)}
-		v.Value = shown(key, flat(value))
+		v.Value = maskValue(key, flatValue(value))
 		out = append(out, v)
 	})
 	return out
 }
 
-// flat is a value in one line.
-func flat(n *yaml.Node) string {
+// flatValue returns a value in one line.
+func flatValue(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		return n.Value
 	}
@@ -162,9 +162,9 @@ func secretKey(key string) bool {
 	}
 }
 
-// shown is a value as it may be shown: of an address neither the password nor what stands behind
-// the question mark.
-func shown(key, value string) string {
+// maskValue returns a value as it may be shown: of an address neither the password nor what stands
+// behind the question mark.
+func maskValue(key, value string) string {
 	if name, is := strings.CutPrefix(value, keyringMark); secretKey(key) && (!is || !keyring.Named(name)) {
 		return "***"
 	} else if is {

@@ -43,8 +43,8 @@ func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (stor
 	}
 	stored, err := a.checkDecisions(ctx, edit, in)
 	if err != nil {
-		// The same request may have been accepted since the approval was read, and carried out: an edit
-		// that is repeated then meets its own effect.
+		// The same request may have been accepted since the approval was read, and carried out: an
+		// edit that is repeated then meets its own effect.
 		now, failed := a.findApproval(ctx, in)
 		if failed != nil || countDecided(now.Approval) == countDecided(edit.Approval) {
 			return store.Resolved{}, err
@@ -96,7 +96,7 @@ func (a *Approvals) checkDecisions(ctx context.Context, edit engine.Edit, in dis
 	return stored, nil
 }
 
-// findApproval is what a request decides on, each call once.
+// findApproval returns what a request decides on, each call once.
 func (a *Approvals) findApproval(ctx context.Context, in dispatch.DecideRequest) (engine.Edit, error) {
 	inbox, err := a.Store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
 	switch {

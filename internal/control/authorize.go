@@ -89,7 +89,7 @@ func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID)
 	return caller, c.owns(ctx, caller, ids...)
 }
 
-// authorizeIn is authorize for an operation on the workspace at a root, which it settles as
+// authorizeIn returns authorize for an operation on the workspace at a root, which it settles as
 // core.root does.
 func (c *core) authorizeIn(ctx context.Context, operation string, root *string, ids ...regie.ID) (
 	*access.Caller, error,
@@ -101,7 +101,7 @@ func (c *core) authorizeIn(ctx context.Context, operation string, root *string, 
 	return caller, err
 }
 
-// authorizeAll is authorize for an operation that is about all workspaces, which no restricted
+// authorizeAll returns authorize for an operation that is about all workspaces, which no restricted
 // caller does.
 func (c *core) authorizeAll(ctx context.Context, operation string) (*access.Caller, error) {
 	caller, err := c.authorize(ctx, operation)

@@ -93,7 +93,7 @@ func imported(in *dispatch.RunRequest) []store.Imported {
 	return out
 }
 
-// importedReply is a reply of the history with its calls, and the message with their results.
+// importedReply returns a reply of the history with its calls, and the message with their results.
 func importedReply(m *regie.ImportedMessage, author regie.Author, session regie.ID) (store.Imported, regie.Message) {
 	reply := store.Imported{Message: regie.Message{
 		ID: regie.NewID(), Sender: regie.SenderAI,

@@ -27,7 +27,7 @@ var limitNames = []string{
 	"max_data_query_iterations", "max_action_retries", "max_format_error_retries", "max_autonomous_roundtrips",
 }
 
-// limitFields are the fields of limitNames.
+// limitFields returns the fields of limitNames.
 func limitFields(l *regie.Limits) []*int {
 	return []*int{&l.Queries, &l.Retries, &l.FormatErrors, &l.Total}
 }
@@ -40,7 +40,7 @@ func section(kind regie.SessionType) string {
 	return "limits.chat."
 }
 
-// storedLimits are the limits that were stored for a type of session.
+// storedLimits returns the limits that were stored for a type of session.
 func (c *core) storedLimits(ctx context.Context, kind regie.SessionType) (out regie.Limits, err error) {
 	settled, err := c.Store.Settings(ctx)
 	if err != nil || len(settled) == 0 {
@@ -70,8 +70,8 @@ func (l *Limits) current(ctx context.Context) (out dispatch.LimitSettings, err e
 	return out, err
 }
 
-// limitValues are the limits of a type of session with the agent and the model that answer where
-// nothing else is said.
+// limitValues returns the limits of a type of session with the agent and the model that answer
+// where nothing else is said.
 func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out dispatch.LimitValues, err error) {
 	stored, err := l.storedLimits(ctx, kind)
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out d
 	return out, nil
 }
 
-// fixedBy is the place that settles a limit whatever is stored; empty where none does.
+// fixedBy returns the place that settles a limit whatever is stored; empty where none does.
 func (l *Limits) fixedBy(kind regie.SessionType, i int) string {
 	configured, file, agent := l.Settings.File.Limits.Of(kind), l.Settings.Origin["file"],
 		l.Settings.File.Agents[MainAgent].Limits
@@ -179,8 +179,8 @@ func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Diale
 	}
 }
 
-// limitsOf are the limits of a session's type and a dialect (spec 3.2): the agent's over those of
-// the file over what is stored over the defaults.
+// limitsOf returns the limits of a session's type and a dialect (spec 3.2): the agent's over those
+// of the file over what is stored over the defaults.
 func (c *core) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent,
 	stored regie.Limits,
 ) regie.Limits {

@@ -72,8 +72,8 @@ func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
 	return nil
 }
 
-// pinOf is the fingerprint of this engine's settings of a provider; zero for the demo, which is the
-// same everywhere.
+// pinOf returns the fingerprint of this engine's settings of a provider; zero for the demo, which
+// is the same everywhere.
 func (c *core) pinOf(provider string) regie.Hash {
 	if provider == config.ProviderDemo {
 		return regie.Hash{}
@@ -117,7 +117,7 @@ func (c *core) checkAgent(name string) error {
 	return nil
 }
 
-// namedWorkspace is the workspace that a request for a new session names.
+// namedWorkspace returns the workspace that a request for a new session names.
 func (r *Rounds) namedWorkspace(ctx context.Context, in *dispatch.RunRequest) (regie.Workspace, error) {
 	switch {
 	case in.Root != "":

@@ -100,7 +100,7 @@ func (w *Workspaces) searchSaid(ctx context.Context, in *dispatch.SearchRequest,
 	return err
 }
 
-// textOf is what a message says, as people read it.
+// textOf returns what a message says, as people read it.
 func textOf(m *regie.Message) string {
 	if m.AI != nil {
 		return m.AI.Text()

@@ -238,7 +238,7 @@ func (s *Sessions) Rename(ctx context.Context, in dispatch.RenameRequest) error 
 	return s.Store.Rename(ctx, in.SessionID, name)
 }
 
-// oneLine is a text on one line that does nothing to a terminal and hides nothing.
+// oneLine returns a text on one line that does nothing to a terminal and hides nothing.
 func oneLine(text string) string {
 	shown := strings.Map(func(r rune) rune {
 		if plain.Hidden(r) && !unicode.IsSpace(r) {
@@ -249,7 +249,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(shown), " ")
 }
 
-// sessionName is a name that somebody gives.
+// sessionName returns a name that somebody gives.
 func sessionName(name string) (string, error) {
 	name = oneLine(name)
 	switch {

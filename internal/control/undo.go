@@ -42,7 +42,7 @@ func (u *Undos) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, 
 	return u.Undoer.Undo(ctx, request)
 }
 
-// authorizeUndo is authorize for an undo, and returns it as the undoer takes it.
+// authorizeUndo returns authorize for an undo, and returns it as the undoer takes it.
 func (u *Undos) authorizeUndo(ctx context.Context, operation string, in dispatch.UndoRequest) (undo.Request, error) {
 	caller, err := u.authorize(ctx, operation)
 	if err == nil {

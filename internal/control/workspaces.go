@@ -69,7 +69,7 @@ func (w *Workspaces) open(ctx context.Context, in dispatch.WorkspaceRequest, kno
 	return place, err
 }
 
-// openKnown is the workspace that is there already at a root. Who may make none does not learn
+// openKnown returns the workspace that is there already at a root. Who may make none does not learn
 // either what there is on this machine: err, why there is no root, is not told.
 func (w *Workspaces) openKnown(ctx context.Context, named, root string, err error) (regie.Workspace, error) {
 	if err == nil {

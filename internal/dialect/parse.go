@@ -254,7 +254,7 @@ func (p *parsing) checkList(at, name string, kind regie.CallKind) string {
 	return tool.Name
 }
 
-// fieldOf is the field that a role is in this dialect (decision 27).
+// fieldOf returns the field that a role is in this dialect (decision 27).
 func fieldOf(role regie.ToolRole) string {
 	return map[regie.ToolRole]string{
 		regie.RoleQuestion: "communication_module", regie.RoleComplete: "completed", regie.RolePlan: "plan",

@@ -68,8 +68,8 @@ func (s *Stream) findText() bool {
 	return s.inText
 }
 
-// characterSize is how many bytes the next character has as it is written, 0 where that cannot be
-// said yet.
+// characterSize returns how many bytes the next character has as it is written, 0 where that cannot
+// be said yet.
 func characterSize(text string) int {
 	var size int
 	switch {

@@ -130,7 +130,7 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 	return taken
 }
 
-// dueRounds are the rounds of found that do not run here and are not left alone.
+// dueRounds returns the rounds of found that do not run here and are not left alone.
 func (d *Dispatcher) dueRounds(found []store.Orphan, ran map[regie.ID]bool) (out []regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,7 +165,7 @@ func (d *Dispatcher) isResting(ctx context.Context, round regie.ID) bool {
 	return err == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause)
 }
 
-// runsHere are the rounds that this process holds.
+// runsHere returns the rounds that this process holds.
 func (d *Dispatcher) runsHere() map[regie.ID]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

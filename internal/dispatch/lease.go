@@ -69,8 +69,8 @@ func (d *Dispatcher) beginLease(ctx context.Context) error {
 	return nil
 }
 
-// timeSince is how long ago something was, also where the machine slept meanwhile: the clock that
-// only runs stands then, the other one may be set.
+// timeSince returns how long ago something was, also where the machine slept meanwhile: the clock
+// that only runs stands then, the other one may be set.
 func timeSince(moment time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(moment), now.Round(0).Sub(moment.Round(0)))

@@ -68,7 +68,7 @@ func endsReply(e *regie.Event) bool {
 	return false
 }
 
-// partialDeltas are what was said so far, for who joins now.
+// partialDeltas returns what was said so far, for who joins now.
 func (p *partial) partialDeltas() (out []Delta) {
 	if p == nil {
 		return nil

@@ -142,7 +142,7 @@ func (p *Present) writePresence() {
 	p.storeMarks(context.Background(), marks)
 }
 
-// dueMarks is what is to be written, and whether somebody stays. Who is gone for 24 hours is
+// dueMarks returns what is to be written, and whether somebody stays. Who is gone for 24 hours is
 // forgotten. The lock is held.
 func (p *Present) dueMarks(now time.Time) (marks []store.PresenceMark, stay bool) {
 	for user, a := range p.users {

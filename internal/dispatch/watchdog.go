@@ -44,7 +44,7 @@ func (d *Dispatcher) Watchdog(after time.Duration) {
 	d.watchdog = watchdog{after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
 }
 
-// notePulse is told that a round lives (engine.Pulse).
+// notePulse returns told that a round lives (engine.Pulse).
 func (d *Dispatcher) notePulse(h *holding) engine.Pulse {
 	if d.watchdog.after == 0 {
 		return nil

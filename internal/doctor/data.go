@@ -60,7 +60,7 @@ func (x *exam) checkDataDir(context.Context) {
 	}
 }
 
-// systemReason is the system's word alone, without what was tried.
+// systemReason returns the system's word alone, without what was tried.
 func systemReason(err error) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()

@@ -181,7 +181,7 @@ func (x *exam) addFailure(id, format string, args ...string) *Finding {
 	return x.addFinding(id, Failed, regie.Say(format, args...))
 }
 
-// addError is a failure in an error's own words.
+// addError returns a failure in an error's own words.
 func (x *exam) addError(id string, err error) *Finding {
 	f := x.addFinding(id, Failed, regie.Sentence{})
 	f.Cause, f.Code = err, regie.CodeOf(err)

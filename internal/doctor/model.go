@@ -92,7 +92,7 @@ func (x *exam) explainServer(s *Server) {
 	}
 }
 
-// shortDuration is a duration for people.
+// shortDuration returns a duration for people.
 func shortDuration(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(100 * time.Microsecond).String()

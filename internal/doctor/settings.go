@@ -46,7 +46,7 @@ func (x *exam) checkSettings(context.Context) {
 	}
 }
 
-// faultyFile is the file that an error of the settings is about.
+// faultyFile returns the file that an error of the settings is about.
 func (x *exam) faultyFile(paths ...string) string {
 	for _, path := range paths {
 		if path != "" && strings.Contains(x.ConfigError.Error(), path) {

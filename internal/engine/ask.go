@@ -101,8 +101,8 @@ func (q *asker) reviewCall(ctx context.Context, call *regie.Call, assumed []tool
 	}, true
 }
 
-// nextQuestions are those calls of the batch that ask the person something and are next in order:
-// all before them is settled.
+// nextQuestions returns those calls of the batch that ask the person something and are next in
+// order: all before them is settled.
 func (q *asker) nextQuestions(calls []regie.Call, now time.Time) []regie.Question {
 	var out []regie.Question
 	for i := range calls {

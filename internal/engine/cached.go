@@ -24,7 +24,7 @@ type Cache interface {
 // usesCache reports whether the round's answers may come from the response cache, and go into it.
 func (h *promptHead) usesCache() bool { return h.cfg.Cache != nil && h.policy.Cache }
 
-// cacheAsker is who asks the model.
+// cacheAsker returns who asks the model.
 func (s *roundState) cacheAsker() provider.Asker {
 	return provider.Asker{Workspace: s.session.WorkspaceID, User: s.session.UserID, Session: s.session.ID}
 }

@@ -206,8 +206,8 @@ func (cb *callBatch) suspendBatch(ctx context.Context) error {
 	return cb.saveResults()
 }
 
-// unsavedResults are the calls that are settled here and not stored yet, with the plan that they
-// change.
+// unsavedResults returns the calls that are settled here and not stored yet, with the plan that
+// they change.
 func (cb *callBatch) unsavedResults() store.Settle {
 	out := store.Settle{Exchange: cb.exchange.Number}
 	for _, i := range cb.unsaved {

@@ -18,7 +18,7 @@ type closed struct {
 	advance store.Advance
 }
 
-// closeBatch is what follows a settled batch: back to the model, or the end (spec 3.1).
+// closeBatch returns what follows a settled batch: back to the model, or the end (spec 3.1).
 func (cl *closer) closeBatch(reply *regie.Message, calls []regie.Call, counters regie.Counters) closed {
 	v := cl.concludeBatch(calls)
 	if cl.isCommand() {
@@ -170,8 +170,8 @@ func (cl *closer) nextReason(calls []regie.Call) regie.ExchangeReason {
 	return regie.ExchangeAnswer
 }
 
-// afterAnswer is what follows an answer: the end, or, where nobody reads it, once a nudge. calls
-// are those that came with it.
+// afterAnswer returns what follows an answer: the end, or, where nobody reads it, once a nudge.
+// calls are those that came with it.
 func (cl *closer) afterAnswer(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
 	switch {
 	case !cl.isAutomation():
@@ -207,9 +207,9 @@ func nudgeNote(json, french bool) string {
 	return "Nobody reads along in this run, so a text alone neither goes on with the work nor ends it. If work is left, take the next step now. If all of it is done, " + how + "."
 }
 
-// checkAnswer is the answer check (spec 6.2): an answer after results that a person should not get
-// is asked for again, once, as long as corrections are left. It returns what the model is told, or
-// nil.
+// checkAnswer returns the answer check (spec 6.2): an answer after results that a person should not
+// get is asked for again, once, as long as corrections are left. It returns what the model is told,
+// or nil.
 func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	if !cl.policy.AnswerCheck || !cl.budget.followsResults() {
 		return nil, nil
@@ -231,8 +231,8 @@ func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	return again, nil
 }
 
-// commandDone is what follows a person's command: the end. Whatever came of it, the model reads it
-// when the person next says something.
+// commandDone returns what follows a person's command: the end. Whatever came of it, the model
+// reads it when the person next says something.
 func (cl *closer) commandDone(calls []regie.Call, v conclusion) closed {
 	message, end := cl.resultsMessage(calls, ownCommandNote(cl.policy.French)), regie.EndCompleted
 	for i := range calls {
@@ -250,7 +250,7 @@ func (cl *closer) commandDone(calls []regie.Call, v conclusion) closed {
 	return closed{message: message, advance: cl.endRound(cl.round.Counters, end, note)}
 }
 
-// ownCommandNote is what the model reads above the result.
+// ownCommandNote returns what the model reads above the result.
 func ownCommandNote(french bool) string {
 	if french {
 		return "La personne a donné elle-même cette commande dans l'espace de travail ; ce n'est pas une demande. Voici ce qui en est sorti :"

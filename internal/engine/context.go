@@ -77,7 +77,7 @@ func (b *contextBudget) checkFit(ctx context.Context) (before *summary, tooLarge
 		"the newest message or the newest results are more than the model %s takes: about %d tokens of %d; say it in less, ask for smaller steps, or use a model with a larger window", b.round.Model, tokens, room.Most), nil
 }
 
-// promptRoom is how large the round's prompts may be.
+// promptRoom returns how large the round's prompts may be.
 func (b *contextBudget) promptRoom() prompt.Room {
 	budget := b.round.Limits.ContextTokens
 	if budget == 0 {
@@ -91,7 +91,7 @@ func (b *contextBudget) promptRoom() prompt.Room {
 	return room
 }
 
-// maxReply is the longest reply that the next request asks for, where no cap makes it shorter.
+// maxReply returns the longest reply that the next request asks for, where no cap makes it shorter.
 func (b *contextBudget) maxReply() int {
 	if b.summary != nil {
 		return summaryOutput(b.cfg.MaxOutput, b.summary.room)
@@ -99,7 +99,7 @@ func (b *contextBudget) maxReply() int {
 	return prompt.Reply(b.cfg.MaxOutput, b.thread.takes)
 }
 
-// replyLimit is the longest reply that a conversation of the round asks for.
+// replyLimit returns the longest reply that a conversation of the round asks for.
 func (b *contextBudget) replyLimit() int {
 	most := prompt.Reply(b.cfg.MaxOutput, b.thread.takes)
 	if b.afford > 0 {
@@ -108,7 +108,7 @@ func (b *contextBudget) replyLimit() int {
 	return most
 }
 
-// openReplyLimit is how many tokens the open model call was told to reply with at most.
+// openReplyLimit returns how many tokens the open model call was told to reply with at most.
 func (b *contextBudget) openReplyLimit() int {
 	if b.summary != nil {
 		return b.maxReply()
@@ -158,7 +158,8 @@ func (b *contextBudget) learnSize(e *regie.Exchange) {
 	}
 }
 
-// countUsage are the tokens of a reply as they are believed. One from the response cache cost none.
+// countUsage returns the tokens of a reply as they are believed. One from the response cache cost
+// none.
 func (b *contextBudget) countUsage(reply *provider.Reply, size int) regie.Usage {
 	if !reply.Cached.IsZero() {
 		return regie.Usage{}

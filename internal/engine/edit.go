@@ -76,8 +76,8 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 	return review, nil
 }
 
-// waitingRun is the round of an approval as whoever goes on with it will find it. It holds nothing,
-// and is only asked.
+// waitingRun returns the round of an approval as whoever goes on with it will find it. It holds
+// nothing, and is only asked.
 func (e *Engine) waitingRun(ctx context.Context, in Edit) (*run, error) {
 	round, err := e.cfg.Store.Round(ctx, in.Approval.RoundID)
 	if err != nil {

@@ -68,8 +68,8 @@ func (e *enricher) enrichThread(ctx context.Context) error {
 	return nil
 }
 
-// mentionQueries are the calls of a message's enrichments, with the message that is to bring their
-// results. They belong to no exchange, so they count for no limit.
+// mentionQueries returns the calls of a message's enrichments, with the message that is to bring
+// their results. They belong to no exchange, so they count for no limit.
 func (e *enricher) mentionQueries(m *regie.Message) store.Enrichment {
 	blocks := m.Enrichments()
 	message := e.systemMessage(regie.SystemDataAdded, "")

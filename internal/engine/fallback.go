@@ -118,8 +118,8 @@ func (l *targetList) hasFailed(i int) bool {
 	return slices.ContainsFunc(l.failures, func(f unanswered) bool { return f.at == i })
 }
 
-// failureSentence is what people are told where nobody answers: the provider's own words, or those
-// of each that was asked.
+// failureSentence returns what people are told where nobody answers: the provider's own words, or
+// those of each that was asked.
 func (l *targetList) failureSentence(failed *provider.Error) regie.Sentence {
 	switch len(l.failures) {
 	case 0:
@@ -164,7 +164,7 @@ func (l *targetList) nextExchange(counters regie.Counters, reason regie.Exchange
 	return next
 }
 
-// replyAuthor is who replies: the round's agent, with who answered where that is a fallback.
+// replyAuthor returns who replies: the round's agent, with who answered where that is a fallback.
 func (l *targetList) replyAuthor() regie.Author {
 	author := regie.Author{Kind: regie.AuthorAgent, ID: l.round.Agent, Model: l.round.Model}
 	if l.at > 0 {

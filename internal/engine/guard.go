@@ -288,7 +288,7 @@ func (g *loopGuard) definitionOf(call *regie.Call) regie.ToolDefinition {
 	return regie.ToolDefinition{}
 }
 
-// signatureOf is that of what runs, or ran.
+// signatureOf returns that of what runs, or ran.
 func (g *loopGuard) signatureOf(call *regie.Call) regie.Hash {
 	if len(call.Executed) == 0 {
 		return call.Signature
@@ -400,9 +400,9 @@ func actedOtherwise(before []regie.Call, signature regie.Hash, of func(*regie.Ca
 	})
 }
 
-// resultHash is the hash of what a call gave for what it asked. Two questions with one answer ("no
-// matches") are two pieces of information. Of a shortened result the whole counts: its marker is
-// never twice the same.
+// resultHash returns the hash of what a call gave for what it asked. Two questions with one answer
+// ("no matches") are two pieces of information. Of a shortened result the whole counts: its marker
+// is never twice the same.
 func resultHash(call *regie.Call) regie.Hash {
 	result := []byte(call.Result)
 	if !call.ResultBlob.IsZero() {

@@ -75,7 +75,7 @@ func (h *promptHead) freezeHead(ctx context.Context, maxOutput int) (provider.He
 	return head, hash, err
 }
 
-// freshHead is the head of a round with the tools of now.
+// freshHead returns the head of a round with the tools of now.
 func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Head, error) {
 	level1, err := h.loadLevel(ctx, h.round.Level1)
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *promptHead) loadLevel(ctx context.Context, hash regie.Hash) (string, er
 	})
 }
 
-// promptView is how the round's thread is shown to its model.
+// promptView returns how the round's thread is shown to its model.
 func (h *promptHead) promptView() prompt.View {
 	return prompt.View{Names: h.tools.WireName, JSON: h.json, French: h.policy.French}
 }
@@ -145,11 +145,11 @@ func (h *promptHead) refreshLevel2(woken bool) error {
 	return nil
 }
 
-// jsonDialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that
-// the run is completed is a matter of automations (spec 2.2).
+// jsonDialect returns the JSON dialect over the round's tools (spec 3.3). Whether a model may say
+// that the run is completed is a matter of automations (spec 2.2).
 func (h *promptHead) jsonDialect() *dialect.JSON { return h.dialectOf(h.tools.Definitions()) }
 
-// dialectOf is that dialect over the tools of these definitions, which may be those of another
+// dialectOf returns that dialect over the tools of these definitions, which may be those of another
 // time.
 func (h *promptHead) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON {
 	if !h.isAutomation() {

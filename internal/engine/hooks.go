@@ -69,7 +69,7 @@ func (h *callHooks) hookKey(call *regie.Call) consulted {
 	return consulted{call.ID, regie.HashOf(h.runner.callArguments(call))}
 }
 
-// objectionsTo are what hooks have against a call as it would run now.
+// objectionsTo returns what hooks have against a call as it would run now.
 func (h *callHooks) objectionsTo(call *regie.Call) (out []regie.Ground) {
 	if h.cfg.Hooks == nil {
 		return nil
@@ -102,7 +102,7 @@ func (h *callHooks) tellCalls(due []*regie.Call) (ran []regie.HookRun) {
 	return ran
 }
 
-// hookInput is what hooks are told.
+// hookInput returns what hooks are told.
 func (h *callHooks) hookInput(on regie.HookPoint, call *regie.Call) regie.HookInput {
 	in := regie.HookInput{
 		On: on, SessionID: h.session.ID, SessionType: h.session.Type, RoundID: h.round.ID,

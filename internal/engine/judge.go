@@ -190,10 +190,10 @@ func (j *judge) stillAllowed(call *regie.Call) (approval.Judgement, bool) {
 	return judged, !judged.Verdict.Stricter(j.grantedVerdict(call))
 }
 
-// grantedVerdict is the strictest verdict under which a call may start: what a person has approved
-// of exactly this call, else only what nobody need be asked about. Here what binds is compared
-// (decision 20): the definition and the arguments. The preconditions are the tool's to compare,
-// with the world: see prepareCall.
+// grantedVerdict returns the strictest verdict under which a call may start: what a person has
+// approved of exactly this call, else only what nobody need be asked about. Here what binds is
+// compared (decision 20): the definition and the arguments. The preconditions are the tool's to
+// compare, with the world: see prepareCall.
 func (j *judge) grantedVerdict(call *regie.Call) regie.Verdict {
 	review, asked := j.reviews[call.ID]
 	if !asked || !approval.Covers(review, call.Definition, j.runner.storedArguments(call)) {

@@ -142,8 +142,8 @@ func afterFormatError(c regie.Counters, tokens int64, l regie.Limits) (regie.Cou
 	return c, spent(c, tokens, l)
 }
 
-// sessionEnd is the reason with which the end of an automation's round closes its session (decision
-// 44), or "" where the session stays open: COMPLETED is only ever the model's own word.
+// sessionEnd returns the reason with which the end of an automation's round closes its session
+// (decision 44), or "" where the session stays open: COMPLETED is only ever the model's own word.
 func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
 	if kind != regie.SessionAutomation {
 		return ""

@@ -34,7 +34,7 @@ func (s *roundState) noticeMessage(kind regie.SystemType, said ...regie.Sentence
 	return message
 }
 
-// resultsMessage is the message that brings a batch's results to the model (decision 41).
+// resultsMessage returns the message that brings a batch's results to the model (decision 41).
 func (s *roundState) resultsMessage(calls []regie.Call, note string) *regie.Message {
 	kind := regie.SystemDataAdded
 	if anyCall(calls, isAction) {
@@ -49,8 +49,8 @@ func (s *roundState) withCalls(message *regie.Message, calls []regie.Call) *regi
 	return message
 }
 
-// postMessage is what the model had to say once its actions had succeeded, as a message of its own
-// that no model reads (spec 2.2).
+// postMessage returns what the model had to say once its actions had succeeded, as a message of its
+// own that no model reads (spec 2.2).
 func (s *roundState) postMessage(reply *regie.Message) *regie.Message {
 	if strings.TrimSpace(reply.AI.PostText) == "" {
 		return nil
@@ -62,8 +62,8 @@ func (s *roundState) postMessage(reply *regie.Message) *regie.Message {
 	}
 }
 
-// timeoutMessage is the audit message of a round that the watchdog ends, which no model reads (spec
-// 5.1); nil for any other end.
+// timeoutMessage returns the audit message of a round that the watchdog ends, which no model reads
+// (spec 5.1); nil for any other end.
 func (s *roundState) timeoutMessage(reason regie.RoundEnd, note regie.Sentence) *regie.Message {
 	if reason != regie.EndWatchdog {
 		return nil
@@ -73,8 +73,8 @@ func (s *roundState) timeoutMessage(reason regie.RoundEnd, note regie.Sentence) 
 	return message
 }
 
-// toolNotice is a message for the audit about tools that are away. It is no part of a prompt: what
-// a model calls all the same gets its own answer.
+// toolNotice returns a message for the audit about tools that are away. It is no part of a prompt:
+// what a model calls all the same gets its own answer.
 func (s *roundState) toolNotice(notice regie.ToolNotice) *regie.Message {
 	whys := make([]string, 0, len(notice.Missing)+1)
 	for _, m := range notice.Missing {
@@ -146,7 +146,7 @@ const (
 	maxSnippet = 80 // bytes of a call's arguments
 )
 
-// accountOf is pure.
+// accountOf returns pure.
 func accountOf(calls []regie.Call) []regie.Sentence {
 	done := map[string]int{}
 	var names, failed, unknown, left []string

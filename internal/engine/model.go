@@ -109,8 +109,8 @@ func (c *modelCall) watchSilence() *time.Timer {
 	})
 }
 
-// maxTries is how often a model call is tried whose last attempt failed so. A person who waits does
-// not wait for a silent model three times (decision 74).
+// maxTries returns how often a model call is tried whose last attempt failed so. A person who waits
+// does not wait for a silent model three times (decision 74).
 func (c *modelCall) maxTries(failed *provider.Error) int {
 	if failed.Code == regie.CodeTimeout && !c.isAutomation() {
 		return min(c.cfg.Attempts, 2)
@@ -118,7 +118,7 @@ func (c *modelCall) maxTries(failed *provider.Error) int {
 	return c.cfg.Attempts
 }
 
-// replyBytes is how much a model wrote.
+// replyBytes returns how much a model wrote.
 func replyBytes(parts []provider.Part) (n int) {
 	for i := range parts {
 		n += len(parts[i].Text)
@@ -210,9 +210,9 @@ func (c *modelCall) countAttempt(failed *provider.Error) {
 	c.used = c.round.Tokens
 }
 
-// costUnanswered is what a call cost that brought no reply. One that was not sent, or was refused,
-// costs nothing. One that this process sent costs the estimate. Of a dead process's call nobody
-// knows the cost: its reservation may be due.
+// costUnanswered returns what a call cost that brought no reply. One that was not sent, or was
+// refused, costs nothing. One that this process sent costs the estimate. Of a dead process's call
+// nobody knows the cost: its reservation may be due.
 func (c *modelCall) costUnanswered() regie.Money {
 	p, known := c.money.modelPrice()
 	switch {

@@ -24,7 +24,7 @@ type terms struct {
 	ofRound       bool // the cap of the session is that of a run
 }
 
-// termsOf are those of a round; lower are the caps of its workspace's files.
+// termsOf returns those of a round; lower are the caps of its workspace's files.
 func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.Caps) terms {
 	var out terms
 	if e.cfg.Price != nil {
@@ -46,7 +46,7 @@ func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.
 // money reserves and books what model calls cost, within the caps.
 type money struct{ *run }
 
-// modelPrice is what the round's model costs. One that is free costs nothing, unless the
+// modelPrice returns what the round's model costs. One that is free costs nothing, unless the
 // configuration says so.
 func (m *money) modelPrice() (price.Price, bool) {
 	if m.budget.thread.free && !m.targets.terms.stated {
@@ -55,7 +55,7 @@ func (m *money) modelPrice() (price.Price, bool) {
 	return m.targets.terms.price, m.targets.terms.known
 }
 
-// costOf is what a call cost that is over, with what was reserved for it.
+// costOf returns what a call cost that is over, with what was reserved for it.
 func (m *money) costOf(u regie.Usage) regie.Money {
 	out := regie.Money{Reserved: m.exchange.Money.Reserved}
 	if p, known := m.modelPrice(); known {
@@ -98,8 +98,8 @@ func (m *money) isCapped() bool {
 	return !known || !p.Free()
 }
 
-// nextReservation is what is to be reserved for the step after this one, whose prompt grows by a
-// reply and by the results of its calls: nil where nothing has to be, or where it is left to the
+// nextReservation returns what is to be reserved for the step after this one, whose prompt grows by
+// a reply and by the results of its calls: nil where nothing has to be, or where it is left to the
 // step itself, which knows its prompt.
 func (m *money) nextReservation(reply *regie.Message, calls []regie.Call) *store.Reservation {
 	const around = 200 // the keys around a turn or a result

@@ -20,9 +20,9 @@ const noticeAfter = time.Hour
 // round lets go and waits.
 const longWish = time.Minute
 
-// nextMoment is who of those that were asked in the open exchange may be asked again first, and how
-// long that takes, 0 where one of them has said no time over longWish. What will not come back is
-// not waited for; the round's own provider comes first where nobody has asked for time.
+// nextMoment returns who of those that were asked in the open exchange may be asked again first,
+// and how long that takes, 0 where one of them has said no time over longWish. What will not come
+// back is not waited for; the round's own provider comes first where nobody has asked for time.
 func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Duration) {
 	asked := slices.DeleteFunc(slices.Clone(l.failures), func(f unanswered) bool { return !f.err.Retryable })
 	if len(asked) == 0 {
@@ -40,7 +40,7 @@ func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Durat
 	return first.at, wish
 }
 
-// longWishOf is the time over longWish that a server wants, 0 for none. The moment at which a
+// longWishOf returns the time over longWish that a server wants, 0 for none. The moment at which a
 // breaker closes is not its server's wish.
 func longWishOf(failed *provider.Error) time.Duration {
 	if failed.RetryAfter <= longWish || errors.Is(failed, provider.ErrOpen) {
@@ -58,7 +58,7 @@ func withWish(why regie.Sentence, wish time.Duration) regie.Sentence {
 		regie.Verbatim(time.Now().Add(wish).Format("2006-01-02 15:04 MST")))
 }
 
-// failureAdvice is why nobody answers, in their own words, and what a person can do.
+// failureAdvice returns why nobody answers, in their own words, and what a person can do.
 func (l *targetList) failureAdvice(failed *provider.Error, why regie.Sentence) regie.Sentence {
 	if _, wish := l.nextMoment(failed); wish > 0 {
 		return withWish(why, wish)
@@ -113,7 +113,7 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	return err
 }
 
-// networkBackoff is decision 42: the first ten tries every 30 s, then up to 5 min.
+// networkBackoff returns decision 42: the first ten tries every 30 s, then up to 5 min.
 func networkBackoff(first time.Duration, tries int) time.Duration {
 	if tries <= 10 {
 		return first

@@ -18,7 +18,8 @@ type toolRunner struct {
 	early *early // queries that were started before their reply was stored, nil where none were
 }
 
-// storedArguments are what a call is stored to run with: the edited ones, or what the model wrote.
+// storedArguments returns what a call is stored to run with: the edited ones, or what the model
+// wrote.
 func (x *toolRunner) storedArguments(call *regie.Call) json.RawMessage {
 	if len(call.Executed) > 0 {
 		return call.Executed
@@ -78,8 +79,8 @@ func (x *toolRunner) questionModule(call *regie.Call) (regie.Module, error) {
 	return asker.Module(x.callArguments(call))
 }
 
-// maxCommandTime is the most time in seconds that the tool gives a command, by its own schema: the
-// person sits before theirs and can end it, so nothing else should. Zero leaves it to the tool.
+// maxCommandTime returns the most time in seconds that the tool gives a command, by its own schema:
+// the person sits before theirs and can end it, so nothing else should. Zero leaves it to the tool.
 func (x *toolRunner) maxCommandTime() int {
 	checked := x.tools.Check(commandTool, "{}")
 	if checked.Tool == nil {

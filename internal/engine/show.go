@@ -391,7 +391,7 @@ func (s *showing) markBreakpoints() {
 	}
 }
 
-// fixedParts are the parts before the thread.
+// fixedParts returns the parts before the thread.
 func (s *showing) fixedParts(size int) []PromptPart {
 	var parts []PromptPart
 	for _, level := range []struct{ kind, text string }{{"level1", s.head.Level1}, {"level2", s.head.Level2}} {

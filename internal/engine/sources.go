@@ -10,9 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// sourceList is what stands behind an answer that was searched for: the pages under the numbers
-// that the text has for them, in no words, so that it is the same in every language. It is empty
-// where there are none.
+// sourceList returns what stands behind an answer that was searched for: the pages under the
+// numbers that the text has for them, in no words, so that it is the same in every language. It is
+// empty where there are none.
 func sourceList(sources []provider.Source) string {
 	var b strings.Builder
 	for i, source := range sources {

@@ -122,7 +122,7 @@ func (s *roundState) readStop() error {
 	return err
 }
 
-// stopReason is why a round ends by a word.
+// stopReason returns why a round ends by a word.
 func (s *roundState) stopReason(word regie.StopRequest) regie.Sentence {
 	if word != regie.StopWatchdog {
 		return byPerson
@@ -146,7 +146,7 @@ func (s *roundState) endRound(counters regie.Counters, reason regie.RoundEnd, no
 // quietly is how a round ends whose reason says it all.
 var quietly regie.Sentence
 
-// completedEnd is how a round ends by the model's own word. To say that the work is done is a
+// completedEnd returns how a round ends by the model's own word. To say that the work is done is a
 // matter of automations (spec 2.2); in a chat it is the answer (decision 51).
 func (s *roundState) completedEnd() regie.RoundEnd {
 	if s.isAutomation() {

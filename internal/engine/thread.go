@@ -189,8 +189,8 @@ func (b *contextBudget) replayThread(stored store.Thread) {
 	}
 }
 
-// countedReply is the newest reply in a prompt whose request was the present one's beginning, and
-// was counted by the model.
+// countedReply returns the newest reply in a prompt whose request was the present one's beginning,
+// and was counted by the model.
 func countedReply(entries []prompt.Entry, model string, open func(*regie.Message) bool) *regie.Message {
 	for _, e := range slices.Backward(entries) {
 		m := e.Message
@@ -275,7 +275,7 @@ func (b *contextBudget) followsResults() bool {
 		b.exchange.Reason == regie.ExchangeData)
 }
 
-// requestTail is what the next request says behind the thread (spec 6.2).
+// requestTail returns what the next request says behind the thread (spec 6.2).
 func (b *contextBudget) requestTail() provider.Tail {
 	out := provider.Tail{Withheld: b.toolsWithheld()}
 	if b.followsResults() {
@@ -287,7 +287,7 @@ func (b *contextBudget) requestTail() provider.Tail {
 	return out
 }
 
-// lastRequest is the request that was made last.
+// lastRequest returns the request that was made last.
 func (b *contextBudget) lastRequest() (first, last int64, request, head regie.Hash) {
 	if s := b.summary; s != nil {
 		first, last = s.span()

@@ -112,7 +112,7 @@ func (b *contextBudget) keepWarm() {
 	b.warmth.keepThread(k)
 }
 
-// memoryBytes is about what the thread takes in memory.
+// memoryBytes returns about what the thread takes in memory.
 func (t *thread) memoryBytes() int {
 	const id, call, entry = 96, 800, 2048
 	_, size := t.conversation.Request()

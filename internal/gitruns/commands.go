@@ -52,7 +52,7 @@ func programs(command string, there func(word string) bool) (found []string) {
 	return found
 }
 
-// textOf is a word as a program gets it, with unknown for what a shell finds out.
+// textOf returns a word as a program gets it, with unknown for what a shell finds out.
 func textOf(parts []syntax.WordPart) string {
 	var text strings.Builder
 	for _, part := range parts {

@@ -90,7 +90,7 @@ func (f *finder) global() (out []string) {
 	return out
 }
 
-// userDirectory is where git has what is the user's; empty where nobody knows.
+// userDirectory returns where git has what is the user's; empty where nobody knows.
 func userDirectory(home string) string {
 	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
 		return filepath.Join(dir, "git")

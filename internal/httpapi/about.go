@@ -29,35 +29,35 @@ type beside struct {
 	serve         http.HandlerFunc
 }
 
-// besides are served, and documented, beside the operations.
-func (s *server) besides() []beside {
+// plainRoutes returns served, and documented, beside the operations.
+func (s *server) plainRoutes() []beside {
 	const ok, plain = http.StatusOK, "application/json"
 	return []beside{
-		{"/healthz", "Whether the process answers", "", http.StatusNoContent, "", alive},
-		{"/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", ok, plain, s.ready},
-		{"/version", "The version of the program", "", ok, plain, s.version},
+		{"/healthz", "Whether the process answers", "", http.StatusNoContent, "", serveAlive},
+		{"/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", ok, plain, s.serveReady},
+		{"/version", "The version of the program", "", ok, plain, s.serveVersion},
 		{"/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, ok, plain, openAPI},
-		{"/docs", "This interface as a page", control.EveryCaller, ok, "text/html", docs},
-		{"/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, ok, "text/plain", s.metrics},
+		{"/docs", "This interface as a page", control.EveryCaller, ok, "text/html", serveDocs},
+		{"/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, ok, "text/plain", s.serveMetrics},
 	}
 }
 
-// about serves what tells of the server itself.
-func (s *server) about(mux *http.ServeMux) {
-	for _, b := range s.besides() {
+// serveAbout serves what tells of the server itself.
+func (s *server) serveAbout(mux *http.ServeMux) {
+	for _, b := range s.plainRoutes() {
 		serve := b.serve
 		if b.scope != "" {
-			serve = s.requires(b.scope, serve)
+			serve = s.requireScope(b.scope, serve)
 		}
 		mux.HandleFunc("GET "+b.path, serve)
 	}
 }
 
-func alive(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+func serveAlive(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 
-func (s *server) version(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	said := map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}
-	s.answer(w, r, http.StatusOK, said, nil)
+	s.writeAnswer(w, r, http.StatusOK, said, nil)
 }
 
 // openAPI serves the document.
@@ -66,17 +66,17 @@ func openAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(document) // the client has gone if this fails
 }
 
-// metrics serves what is measured of all workspaces, where the server counts.
-func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
+// serveMetrics serves what is measured of all workspaces, where the server counts.
+func (s *server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if s.Metrics == nil {
-		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
+		s.writeError(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 		return
 	}
-	s.whole(s.Metrics.ServeHTTP)(w, r)
+	s.requireOwner(s.Metrics.ServeHTTP)(w, r)
 }
 
-// docs serves the page.
-func docs(w http.ResponseWriter, _ *http.Request) {
+// serveDocs serves the page.
+func serveDocs(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	_, _ = w.Write(docsPage) // the client has gone if this fails
@@ -88,8 +88,8 @@ type readiness struct {
 	Checks []Check `json:"checks"`
 }
 
-// ready says whether the server can do its work, and what keeps it from that (spec 10.2).
-func (s *server) ready(w http.ResponseWriter, r *http.Request) {
+// serveReady says whether the server can do its work, and what keeps it from that (spec 10.2).
+func (s *server) serveReady(w http.ResponseWriter, r *http.Request) {
 	out := readiness{Ready: true, Checks: []Check{}}
 	if s.Ready != nil {
 		out.Checks = s.Ready(r.Context())
@@ -100,5 +100,5 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 			out.Ready, status = false, http.StatusServiceUnavailable
 		}
 	}
-	s.answer(w, r, status, out, nil)
+	s.writeAnswer(w, r, status, out, nil)
 }

@@ -19,7 +19,7 @@ type InboxPage struct {
 	Next string `json:"next_cursor,omitempty"`
 }
 
-func (s *server) inbox(ctx context.Context, filter store.InboxFilter) (InboxPage, error) {
+func (s *server) listInbox(ctx context.Context, filter store.InboxFilter) (InboxPage, error) {
 	limit := nextPage(&filter.Limit)
 	found, err := s.Service.Approvals.Inbox(ctx, filter)
 	return inboxPage(found, limit), err
@@ -50,37 +50,37 @@ func inboxPage(found store.Inbox, limit int) InboxPage {
 	return out
 }
 
-func (s *server) approvals(ctx context.Context, filter store.InboxFilter) (Page[regie.Approval], error) {
+func (s *server) listApprovals(ctx context.Context, filter store.InboxFilter) (Page[regie.Approval], error) {
 	limit := nextPage(&filter.Limit)
 	inbox, err := s.Service.Approvals.Inbox(ctx, filter)
-	return paged("inbox", inbox.Approvals, limit, func(a *regie.Approval) store.Mark {
+	return cutPage("inbox", inbox.Approvals, limit, func(a *regie.Approval) store.Mark {
 		return store.Mark{At: a.CreatedAt, ID: a.ID}
 	}), err
 }
 
 func (s *server) approvalOperations() []operation {
 	return []operation{
-		queried(s, "/inbox", "show_inbox", "What waits for people: approvals and questions, the oldest first", s.inbox),
-		queried(s, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first", s.approvals),
-		addressed(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
+		getByQuery(s, "/inbox", "show_inbox", "What waits for people: approvals and questions, the oldest first", s.listInbox),
+		getByQuery(s, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first", s.listApprovals),
+		newAddressed(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
 			func(b *dispatch.DecideRequest, key string) *regie.ID {
 				b.Request = cmp.Or(b.Request, key)
 				return &b.ApprovalID
 			}, s.Service.Approvals.Decide),
-		addressed(s, http.MethodPost, "/approvals/{id}/review", "review_edit",
+		newAddressed(s, http.MethodPost, "/approvals/{id}/review", "review_edit",
 			"What calls of an approval would do with edited arguments; nothing is stored",
 			func(b *dispatch.DecideRequest, _ string) *regie.ID { return &b.ApprovalID }, s.Service.Approvals.Review),
-		addressed(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once",
+		newAddressed(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once",
 			func(b *dispatch.AnswerRequest, key string) *regie.ID {
 				b.Request = cmp.Or(b.Request, key)
 				return &b.QuestionID
 			}, s.Service.Approvals.Answer),
-		op(s, http.MethodPost, "/sessions/{id}/responses", "respond",
-			"Answer the question that a session waits with", http.StatusOK, s.respond),
-		addressed(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call",
+		newOperation(s, http.MethodPost, "/sessions/{id}/responses", "respond",
+			"Answer the question that a session waits with", http.StatusOK, s.answerQuestion),
+		newAddressed(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call",
 			"Say what became of a call whose outcome nobody knew",
 			func(b *dispatch.ResolveRequest, _ string) *regie.ID { return &b.CallID },
-			silent(s.Service.Approvals.Resolve)),
+			withoutAnswer(s.Service.Approvals.Resolve)),
 	}
 }
 
@@ -95,8 +95,8 @@ type Response struct {
 	Yes     *bool    `json:"yes,omitempty"`
 }
 
-func (s *server) respond(ctx context.Context, in *request[none, Response]) (store.Resolved, error) {
-	if err := s.known(ctx, in.ID); err != nil {
+func (s *server) answerQuestion(ctx context.Context, in *request[none, Response]) (store.Resolved, error) {
+	if err := s.checkSession(ctx, in.ID); err != nil {
 		return store.Resolved{}, err
 	}
 	// A question that is named is looked for in whatever state: an answer may be said again.

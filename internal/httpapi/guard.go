@@ -55,52 +55,52 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 	s := &server{Config: Config{Translate: translate, Refused: g.Refused, Mounts: g.Mounts}}
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		harden(w.Header())
+		setSecurityHeaders(w.Header())
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
 		w = &boundedWriter{ResponseWriter: w, control: control, bound: cmp.Or(g.AnswerTime, time.Minute)}
 		r = boundBody(w, r, control, cmp.Or(g.BodyTime, 30*time.Second))
-		err := g.host(r.Host)
+		err := g.checkHost(r.Host)
 		if err == nil {
-			err = g.origin(r)
+			err = g.checkOrigin(r)
 		}
 		if err == nil && foreign.Check(r) != nil {
 			err = regie.Errorf(regie.CodeForbidden, "the request comes from a page of somebody else's")
 		}
 		switch {
 		case err != nil:
-			s.refuse(w, r, "origin", err)
+			s.refuseRequest(w, r, "origin", err)
 		case slices.Contains(open, r.URL.Path):
 			next.ServeHTTP(w, r)
 		case r.URL.Path == setupPath:
-			g.setup(w, r, s)
+			g.serveSetup(w, r, s)
 		default:
-			g.admit(w, r, s, next)
+			g.checkRequest(w, r, s, next)
 		}
 	})
 }
 
-// admit lets in who shows a token, and has others told why not.
-func (g *Guard) admit(w http.ResponseWriter, r *http.Request, s *server, next http.Handler) {
+// checkRequest lets in who shows a token, and has others told why not.
+func (g *Guard) checkRequest(w http.ResponseWriter, r *http.Request, s *server, next http.Handler) {
 	if inAddress(r.URL) {
-		s.refuse(w, r, "address", regie.Errorf(regie.CodeBadRequest,
+		s.refuseRequest(w, r, "address", regie.Errorf(regie.CodeBadRequest,
 			"a token in an address ends up in logs and histories: send it as Authorization: Bearer …, and revoke this one if it is real"))
 		return
 	}
-	caller, err := g.caller(r)
+	caller, err := g.findCaller(r)
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeNoToken || code == regie.CodeTokenEnded:
 		g.turnAway(w, r, s, err, r.Header.Get("Authorization") != "" ||
-			r.Header.Get("Cookie") != "" || len(g.keys(r)) > 0)
+			r.Header.Get("Cookie") != "" || len(g.readKeys(r)) > 0)
 		return
 	case err != nil:
-		s.refuse(w, r, "store", err)
+		s.refuseRequest(w, r, "store", err)
 		return
 	}
 	ctx, done, again, err := g.Gate.Enter(r.Context(), caller)
 	if err != nil {
 		w.Header().Set("Retry-After", strconv.Itoa(int(again/time.Second)+1))
-		s.refuse(w, r, "limit", err)
+		s.refuseRequest(w, r, "limit", err)
 		return
 	}
 	defer done()
@@ -114,7 +114,7 @@ func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err 
 	if tried {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="invalid_token"`)
 	}
-	s.refuse(w, r, "token", err)
+	s.refuseRequest(w, r, "token", err)
 }
 
 // inAddress reports whether an address holds a token: in a parameter that other servers take one
@@ -132,8 +132,8 @@ func inAddress(u *url.URL) bool {
 	return false
 }
 
-// harden has browsers make nothing of an answer but what it is.
-func harden(h http.Header) {
+// setSecurityHeaders has browsers make nothing of an answer but what it is.
+func setSecurityHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "same-origin") // with none, a form of our own comes from nowhere
@@ -141,9 +141,9 @@ func harden(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// host refuses names that are not the server's: a page whose name was made to lead here (DNS
+// checkHost refuses names that are not the server's: a page whose name was made to lead here (DNS
 // rebinding) comes with its own.
-func (g *Guard) host(host string) error {
+func (g *Guard) checkHost(host string) error {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -160,9 +160,9 @@ func (g *Guard) host(host string) error {
 	return regie.Errorf(regie.CodeForbidden, "%q is not a name of this server: regie serve --host allows more", host)
 }
 
-// origin refuses requests of pages of others, those that only read among them: streams and
+// checkOrigin refuses requests of pages of others, those that only read among them: streams and
 // WebSockets carry what is private.
-func (g *Guard) origin(r *http.Request) error {
+func (g *Guard) checkOrigin(r *http.Request) error {
 	// who says two things would be believed the one that is looked at
 	if len(r.Header.Values("Origin")) > 1 || len(r.Header.Values("Sec-Fetch-Site")) > 1 {
 		return regie.Errorf(regie.CodeForbidden, "the request says more than once which page it comes from")
@@ -184,8 +184,9 @@ func (g *Guard) origin(r *http.Request) error {
 	return nil
 }
 
-// keys are what a request shows in the header that clients of its mount show their token in.
-func (g *Guard) keys(r *http.Request) []string {
+// readKeys returns what a request shows in the header that clients of its mount show their token
+// in.
+func (g *Guard) readKeys(r *http.Request) []string {
 	mount, ok := mountOf(g.Mounts, r.URL.Path)
 	if !ok || mount.KeyHeader == "" {
 		return nil
@@ -193,9 +194,9 @@ func (g *Guard) keys(r *http.Request) []string {
 	return r.Header.Values(mount.KeyHeader)
 }
 
-// caller finds who shows a token, or a browser's cookie. Where there is a token, it decides, the
-// one in Authorization before any other.
-func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
+// findCaller finds who shows a token, or a browser's cookie. Where there is a token, it decides,
+// the one in Authorization before any other.
+func (g *Guard) findCaller(r *http.Request) (*access.Caller, error) {
 	if bearer := r.Header.Values("Authorization"); len(bearer) > 0 {
 		kind, token, _ := strings.Cut(bearer[0], " ")
 		if len(bearer) > 1 || !strings.EqualFold(kind, "Bearer") {
@@ -203,7 +204,7 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 		}
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(token), regie.TokenAPI)
 	}
-	if keys := g.keys(r); len(keys) > 1 {
+	if keys := g.readKeys(r); len(keys) > 1 {
 		return nil, regie.Errorf(regie.CodeNoToken, "the request shows more than one token")
 	} else if len(keys) == 1 {
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(keys[0]), regie.TokenAPI)
@@ -219,31 +220,31 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	return g.Gate.Admit(r.Context(), cookie.Value, regie.TokenBrowser)
 }
 
-// cookie is what a browser is known by.
-func cookie(r *http.Request, value string, until time.Time) *http.Cookie {
+// sessionCookie returns what a browser is known by.
+func sessionCookie(r *http.Request, value string, until time.Time) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure where there is HTTPS
-		Name: cookieOf(r), Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: secure(r),
+		Name: cookieOf(r), Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: isHTTPS(r),
 		SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// cookieOf is the name of the cookie of a server, as its browsers reach it: they send the cookies
-// of a host name to each of its ports, and those of one server would be in the other's way. One
-// that came over HTTPS is nobody's to set but that server's own.
+// cookieOf returns the name of the cookie of a server, as its browsers reach it: they send the
+// cookies of a host name to each of its ports, and those of one server would be in the other's way.
+// One that came over HTTPS is nobody's to set but that server's own.
 func cookieOf(r *http.Request) string {
 	name := cookieName
 	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" && strings.Trim(port, "0123456789") == "" {
 		name += "-" + port
 	}
-	if secure(r) {
+	if isHTTPS(r) {
 		name = "__Host-" + name
 	}
 	return name
 }
 
-// secure reports whether a browser speaks HTTPS, as far as that can be known: who says so falsely
+// isHTTPS reports whether a browser speaks HTTPS, as far as that can be known: who says so falsely
 // makes only their own cookie stricter.
-func secure(r *http.Request) bool {
+func isHTTPS(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 

@@ -20,7 +20,7 @@ func TestOriginScheme(t *testing.T) {
 		if row.tls {
 			r.TLS = &tls.ConnectionState{}
 		}
-		if err := new(Guard).origin(r); (err == nil) != row.let {
+		if err := new(Guard).checkOrigin(r); (err == nil) != row.let {
 			t.Errorf("%s, TLS %v: %v", origin, row.tls, err)
 		}
 	}
@@ -33,7 +33,7 @@ func TestCookieName(t *testing.T) {
 		"http://localhost:7333/": "regie-7333", "http://localhost:7334/": "regie-7334", "http://regie.example/": "regie",
 		"https://[::1]:7333/": "__Host-regie-7333", "https://regie.example/": "__Host-regie",
 	} {
-		c := cookie(httptest.NewRequestWithContext(t.Context(), "GET", address, nil), "x", time.Now())
+		c := sessionCookie(httptest.NewRequestWithContext(t.Context(), "GET", address, nil), "x", time.Now())
 		if c.Name != want || c.Path != "/" || c.Domain != "" || !c.HttpOnly || c.Secure != (want[0] == '_') {
 			t.Errorf("%s: %+v", address, c)
 		}

@@ -54,10 +54,10 @@ type keyedWrite struct {
 	was  store.KeyedWrite
 }
 
-// begin makes the key of a request one of its operation and of the thing that it is about, and
-// begins the write where what came with the key is remembered: another request with the same key is
-// refused with CodeKeyReused, by whichever process it comes to (spec 10.2).
-func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (*keyedWrite, error) {
+// beginKeyedWrite makes the key of a request one of its operation and of the thing that it is
+// about, and begins the write where what came with the key is remembered: another request with the
+// same key is refused with CodeKeyReused, by whichever process it comes to (spec 10.2).
+func beginKeyedWrite[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (*keyedWrite, error) {
 	if in.Key == "" {
 		return nil, nil //nolint:nilnil // a write without a key is none of these
 	}
@@ -81,9 +81,9 @@ func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (
 	return k, err
 }
 
-// before returns what the same request was answered, where that is known, and an error where it may
-// not be done again.
-func (k *keyedWrite) before() (answer []byte, err error) {
+// storedAnswer returns what the same request was answered, where that is known, and an error where
+// it may not be done again.
+func (k *keyedWrite) storedAnswer() (answer []byte, err error) {
 	switch {
 	case k == nil || k.was.Fresh:
 		return nil, nil
@@ -106,18 +106,18 @@ func (k *keyedWrite) before() (answer []byte, err error) {
 	}
 }
 
-// context is that of the request; a write with a key is done or not, whether or not who asked
-// stays.
-func (k *keyedWrite) context(r *http.Request) context.Context {
+// writeContext returns that of the request; a write with a key is done or not, whether or not who
+// asked stays.
+func (k *keyedWrite) writeContext(r *http.Request) context.Context {
 	if k == nil {
 		return r.Context()
 	}
 	return context.WithoutCancel(r.Context())
 }
 
-// after notes how a write ended: its answer, or nothing where it failed, so that the key may come
-// again. Who asked may have left by then.
-func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err error) {
+// storeAnswer notes how a write ended: its answer, or nothing where it failed, so that the key may
+// come again. Who asked may have left by then.
+func (k *keyedWrite) storeAnswer(ctx context.Context, status int, answer []byte, err error) {
 	if k == nil {
 		return
 	}
@@ -133,40 +133,40 @@ func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err e
 	_ = k.keys.AnswerKeyed(ctx, k.hash, status, sealed) // as above
 }
 
-// perform does a write once for its key, and returns its answer with what is sent for it: what the
-// same request was answered before, where that is known. One that is done again is found by its key
-// and adds nothing.
-func perform[Q, B, A any](s *server, r *http.Request, o *operation, in *request[Q, B], again bool,
+// performWrite does a write once for its key, and returns its answer with what is sent for it: what
+// the same request was answered before, where that is known. One that is done again is found by its
+// key and adds nothing.
+func performWrite[Q, B, A any](s *server, r *http.Request, o *operation, in *request[Q, B], again bool,
 	do func(context.Context, *request[Q, B]) (A, error),
 ) (answer A, body []byte, replayed bool, err error) {
-	k, err := begin(s, r, o.id, in)
+	k, err := beginKeyedWrite(s, r, o.id, in)
 	if err != nil {
 		return answer, nil, false, err
 	}
 	if !again {
-		if body, err = k.before(); err != nil || body != nil {
+		if body, err = k.storedAnswer(); err != nil || body != nil {
 			return answer, body, true, err
 		}
 	}
-	if answer, err = do(k.context(r), in); err == nil {
+	if answer, err = do(k.writeContext(r), in); err == nil {
 		body, err = json.Marshal(answer)
 	}
 	body = append(body, '\n')
-	k.after(r.Context(), o.status, body, err)
+	k.storeAnswer(r.Context(), o.status, body, err)
 	return answer, body, k != nil && !k.was.Fresh && k.was.Status != 0, err
 }
 
-// write does a write once for its key, and answers it.
-func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B],
+// serveWrite does a write once for its key, and answers it.
+func serveWrite[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B],
 	do func(context.Context, *request[Q, B]) (A, error),
 ) {
-	_, body, replayed, err := perform(s, r, o, in, false, do)
+	_, body, replayed, err := performWrite(s, r, o, in, false, do)
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	s.written(w, o.status, body)
+	s.writeJSON(w, o.status, body)
 }

@@ -28,7 +28,7 @@ func TestBegunKeys(t *testing.T) {
 		"sealed otherwise":  {"fork_session", store.KeyedWrite{Status: 201, Answer: make([]byte, 64)}, regie.CodeCorrupt},
 	} {
 		k := &keyedWrite{id: c.id, key: "k", was: c.was}
-		answer, err := k.before()
+		answer, err := k.storedAnswer()
 		if answer != nil || err == nil != (c.code == "") || err != nil && regie.CodeOf(err) != c.code {
 			t.Errorf("%s: %q, %v; want %s", name, answer, err, c.code)
 		}

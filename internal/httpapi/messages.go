@@ -45,25 +45,25 @@ type Accepted struct {
 }
 
 func (s *server) messageOperations() []operation {
-	send := described[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
+	send := describeOperation[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
 		"Say something in a session; with Accept: text/event-stream the answer is the stream of the round",
 		http.StatusAccepted)
-	send.streams, send.serve = true, s.send
-	follow := described[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
+	send.streams, send.serve = true, s.serveSend
+	follow := describeOperation[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
 		"The log of a session from a place on, and then what comes; Last-Event-ID goes before after", http.StatusOK)
-	follow.streams, follow.serve = true, s.follow
-	watch := described[none, none, Watched](http.MethodGet, "/events", "watch_sessions",
+	follow.streams, follow.serve = true, s.serveEvents
+	watch := describeOperation[none, none, Watched](http.MethodGet, "/events", "watch_sessions",
 		"What happens in all sessions from now on: what changes a list of them. One without a session says: look at all of them anew", http.StatusOK)
-	watch.streams, watch.serve = true, s.watch
-	socket := described[none, none, none](http.MethodGet, "/ws", "open_websocket",
+	watch.streams, watch.serve = true, s.serveWatch
+	socket := describeOperation[none, none, none](http.MethodGet, "/ws", "open_websocket",
 		`A WebSocket that follows many sessions: {"type": "subscribe", "session_id", "after"} or "unsubscribe"; "*" is what happens in all of them`, http.StatusSwitchingProtocols)
-	socket.serve = s.ws
+	socket.serve = s.serveWebSocket
 	return []operation{
 		send, watch, socket,
-		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages",
-			"The thread of a session from a place on", http.StatusOK, s.messages),
+		newOperation(s, http.MethodGet, "/sessions/{id}/messages", "list_messages",
+			"The thread of a session from a place on", http.StatusOK, s.listMessages),
 		follow,
-		op(s, http.MethodPost, "/runs", "start_run",
+		newOperation(s, http.MethodPost, "/runs", "start_run",
 			"Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, dispatch.RunRequest]) (dispatch.Run, error) {
 				in.Body.ClientID = cmp.Or(in.Body.ClientID, in.Key)
@@ -72,7 +72,7 @@ func (s *server) messageOperations() []operation {
 	}
 }
 
-func (s *server) messages(ctx context.Context, in *request[dispatch.MessagesRequest, none]) (
+func (s *server) listMessages(ctx context.Context, in *request[dispatch.MessagesRequest, none]) (
 	out Page[store.MessageView], err error,
 ) {
 	q := in.Query
@@ -99,28 +99,28 @@ func (s *server) messages(ctx context.Context, in *request[dispatch.MessagesRequ
 	return out, err
 }
 
-// send stores a message; for those who want it, it goes on with the stream of the round.
-func (s *server) send(w http.ResponseWriter, r *http.Request) {
-	in, err := read[formatQuery, MessageRequest](w, r, true)
+// serveSend stores a message; for those who want it, it goes on with the stream of the round.
+func (s *server) serveSend(w http.ResponseWriter, r *http.Request) {
+	in, err := readRequest[formatQuery, MessageRequest](w, r, true)
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	format := in.Query.Format
 	streamed := wantsStream(r) || format != ""
 	if streamed && !access.From(r.Context()).Has(regie.ScopeRead) {
-		s.fail(w, r, access.MissingScope(regie.ScopeRead))
+		s.writeError(w, r, access.MissingScope(regie.ScopeRead))
 		return
 	}
 	in.Query.Format = "" // the same message, told in another form, is the same request
 	o := operation{id: "send_message", status: http.StatusAccepted}
 	if !streamed {
-		write(s, w, r, &o, in, s.say)
+		serveWrite(s, w, r, &o, in, s.sendMessage)
 		return
 	}
-	accepted, _, replayed, err := perform(s, r, &o, in, true, s.say)
+	accepted, _, replayed, err := performWrite(s, r, &o, in, true, s.sendMessage)
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	if replayed {
@@ -129,8 +129,8 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	s.streamRound(w, r, accepted, format)
 }
 
-// say stores a message.
-func (s *server) say(ctx context.Context, in *request[formatQuery, MessageRequest]) (Accepted, error) {
+// sendMessage stores a message.
+func (s *server) sendMessage(ctx context.Context, in *request[formatQuery, MessageRequest]) (Accepted, error) {
 	m := &in.Body
 	asked := dispatch.RunRequest{
 		ClientID: cmp.Or(m.ClientID, in.Key, regie.NewID().String()), SessionID: in.ID, Text: m.Content,
@@ -139,7 +139,7 @@ func (s *server) say(ctx context.Context, in *request[formatQuery, MessageReques
 		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
 	}
 	asked.Policy.OnApproval, asked.Policy.Questions = "park", true // whoever speaks here can answer here
-	if err := s.known(ctx, asked.SessionID); err != nil {
+	if err := s.checkSession(ctx, asked.SessionID); err != nil {
 		return Accepted{}, err
 	}
 	run, err := s.Service.Rounds.Submit(ctx, asked)

@@ -17,7 +17,7 @@ type besideRow struct {
 }
 
 // besides are those of a server that serves nothing.
-func besides() []beside { return (&server{}).besides() }
+func besides() []beside { return (&server{}).plainRoutes() }
 
 func besideRows() (out []besideRow) {
 	for _, b := range besides() {

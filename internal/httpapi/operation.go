@@ -45,24 +45,25 @@ type request[Q, B any] struct {
 	Key string
 }
 
-// op makes an operation of a function. Its id is a verb and a noun, as in the words of chapter 1.
-func op[Q, B, A any](s *server, method, path, id, summary string, status int,
+// newOperation makes an operation of a function. Its id is a verb and a noun, as in the words of
+// chapter 1.
+func newOperation[Q, B, A any](s *server, method, path, id, summary string, status int,
 	do func(context.Context, *request[Q, B]) (A, error),
 ) operation {
-	out := described[Q, B, A](method, path, id, summary, status)
+	out := describeOperation[Q, B, A](method, path, id, summary, status)
 	out.serve = func(w http.ResponseWriter, r *http.Request) {
-		in, err := read[Q, B](w, r, out.in != reflect.TypeFor[none]())
+		in, err := readRequest[Q, B](w, r, out.in != reflect.TypeFor[none]())
 		if err != nil {
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		}
-		write(s, w, r, &out, in, do)
+		serveWrite(s, w, r, &out, in, do)
 	}
 	return out
 }
 
-// described is an operation that is not served yet.
-func described[Q, B, A any](method, path, id, summary string, status int) operation {
+// describeOperation returns an operation that is not served yet.
+func describeOperation[Q, B, A any](method, path, id, summary string, status int) operation {
 	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return operation{
 		method: method, path: path, id: id, tag: tag, summary: summary, status: status,
@@ -70,8 +71,8 @@ func described[Q, B, A any](method, path, id, summary string, status int) operat
 	}
 }
 
-// read reads all that a request says; what it says beyond that is refused (spec 11.3).
-func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*request[Q, B], error) {
+// readRequest reads all that a request says; what it says beyond that is refused (spec 11.3).
+func readRequest[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*request[Q, B], error) {
 	in := &request[Q, B]{}
 	var err error
 	if id := r.PathValue("id"); id != "" {
@@ -91,26 +92,26 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 		return nil, err
 	}
 	if !hasBody {
-		return in, bodiless(w, r)
+		return in, refuseBody(w, r)
 	}
-	if err := decode(w, r, &in.Body); err != nil {
+	if err := decodeBody(w, r, &in.Body); err != nil {
 		return nil, err
 	}
-	return in, lacks(reflect.ValueOf(in.Body))
+	return in, checkRequired(reflect.ValueOf(in.Body))
 }
 
-// lacks returns CodeBadRequest for a body without what its type has the tag required:"true" at, as
-// it does for one where that says nothing: "", 0, null. It is the only such tag's reader beside the
-// OpenAPI document, so that what is said to be needed is what is refused without.
-func lacks(body reflect.Value) error {
+// checkRequired returns CodeBadRequest for a body without what its type has the tag required:"true" at,
+// as it does for one where that says nothing: "", 0, null. It is the only such tag's reader beside
+// the OpenAPI document, so that what is said to be needed is what is refused without.
+func checkRequired(body reflect.Value) error {
 	switch body.Kind() {
 	case reflect.Pointer:
 		if !body.IsNil() {
-			return lacks(body.Elem())
+			return checkRequired(body.Elem())
 		}
 	case reflect.Slice:
 		for _, item := range body.Seq2() {
-			if err := lacks(item); err != nil {
+			if err := checkRequired(item); err != nil {
 				return err
 			}
 		}
@@ -121,7 +122,7 @@ func lacks(body reflect.Value) error {
 				return regie.Errorf(regie.CodeBadRequest,
 					"the request has no %s, and needs one: /docs says what it takes", name)
 			}
-			if err := lacks(value); err != nil {
+			if err := checkRequired(value); err != nil {
 				return err
 			}
 		}
@@ -129,12 +130,12 @@ func lacks(body reflect.Value) error {
 	return nil
 }
 
-// addressed makes an operation about the one thing that its address names; a body may name it too,
-// and no other. named is where it does, and takes the key of the request.
-func addressed[B, A any](s *server, method, path, id, summary string, named func(body *B, key string) *regie.ID,
+// newAddressed makes an operation about the one thing that its address names; a body may name it
+// too, and no other. named is where it does, and takes the key of the request.
+func newAddressed[B, A any](s *server, method, path, id, summary string, named func(body *B, key string) *regie.ID,
 	do func(context.Context, B) (A, error),
 ) operation {
-	return op(s, method, path, id, summary, http.StatusOK,
+	return newOperation(s, method, path, id, summary, http.StatusOK,
 		func(ctx context.Context, in *request[none, B]) (out A, err error) {
 			at := named(&in.Body, in.Key)
 			if !at.IsZero() && *at != in.ID {
@@ -145,8 +146,8 @@ func addressed[B, A any](s *server, method, path, id, summary string, named func
 		})
 }
 
-// missing answers what is at no address, or not by that method.
-func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
+// serveMissing answers what is at no address, or not by that method.
+func (s *server) serveMissing(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
 		for _, method := range []string{
@@ -161,10 +162,10 @@ func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 		}
 		if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, r.URL.Path,
+			s.writeError(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, r.URL.Path,
 				strings.Join(allowed, ", ")))
 			return
 		}
-		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
+		s.writeError(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	}
 }

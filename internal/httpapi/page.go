@@ -26,8 +26,8 @@ func nextPage(limit *int) int {
 	return wanted
 }
 
-// paged cuts a page off the items of a list, of which one more than wanted was asked for.
-func paged[T any](list string, items []T, limit int, mark func(*T) store.Mark) Page[T] {
+// cutPage cuts a page off the items of a list, of which one more than wanted was asked for.
+func cutPage[T any](list string, items []T, limit int, mark func(*T) store.Mark) Page[T] {
 	if len(items) <= limit {
 		return Page[T]{Items: append([]T{}, items...)} // a list that is never null
 	}
@@ -35,8 +35,8 @@ func paged[T any](list string, items []T, limit int, mark func(*T) store.Mark) P
 	return Page[T]{Items: items, Next: store.Cursor(list, mark(&items[limit-1]))}
 }
 
-// threadCursor is a place in a thread, which has sequence numbers in place of times: behind the
-// one, or in front of the other.
+// threadCursor returns a place in a thread, which has sequence numbers in place of times: behind
+// the one, or in front of the other.
 func threadCursor(after, before int64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "messages %d %d", after, before))
 }

@@ -29,11 +29,11 @@ type plainLine struct {
 	End      regie.RoundEnd `json:"end_reason,omitempty"`
 }
 
-func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
+func (p *plainStream) encodeFrames(item dispatch.Item) ([]byte, error) {
 	var out plainLine
 	if item.Delta != nil {
 		if !p.anew && p.tells(item.Delta.RoundID) {
-			out.Content = p.next(item.Delta.Content)
+			out.Content = p.separateReplies(item.Delta.Content)
 		}
 		return lineFrame(out)
 	}
@@ -49,7 +49,7 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 	switch own := p.tells(body.Round); item.Event.Type {
 	case regie.EventMessage:
 		if own && body.AI != nil {
-			out.Content = p.rest(body.AI.Text())
+			out.Content = p.missingText(body.AI.Text())
 		}
 	case regie.EventStreamReset:
 		p.anew = p.told.Len() > 0
@@ -70,21 +70,21 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 	return lineFrame(out)
 }
 
-// rest is what was not told yet of a whole reply.
-func (p *plainStream) rest(said string) string {
+// missingText returns what was not told yet of a whole reply.
+func (p *plainStream) missingText(said string) string {
 	rest, all := strings.CutPrefix(said, p.told.String())
 	if !all { // it was begun anew
 		p.told.Reset()
 		p.said, rest = true, said
 	}
-	rest = p.next(rest)
+	rest = p.separateReplies(rest)
 	p.said, p.anew = p.said || p.told.Len() > 0, false
 	p.told.Reset()
 	return rest
 }
 
-// next is what is told of a piece of a reply: replies stand apart from each other.
-func (p *plainStream) next(piece string) string {
+// separateReplies returns what is told of a piece of a reply: replies stand apart from each other.
+func (p *plainStream) separateReplies(piece string) string {
 	begins := p.said && p.told.Len() == 0 && piece != ""
 	p.told.WriteString(piece)
 	if begins {
@@ -97,5 +97,5 @@ func lineFrame(l plainLine) ([]byte, error) {
 	if l == (plainLine{}) {
 		return nil, nil
 	}
-	return frame(nil, "", "", l)
+	return appendFrame(nil, "", "", l)
 }

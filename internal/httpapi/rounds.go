@@ -11,44 +11,44 @@ import (
 
 func (s *server) roundOperations() []operation {
 	return []operation{
-		queried(s, "/rounds", "list_rounds", "The rounds, the newest first", s.rounds),
-		op(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session",
+		getByQuery(s, "/rounds", "list_rounds", "The rounds, the newest first", s.listRounds),
+		newOperation(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session",
 			"The rounds of a session, the newest first", http.StatusOK,
 			func(ctx context.Context, in *request[store.RoundFilter, none]) (Page[store.RoundSummary], error) {
-				if err := s.known(ctx, in.ID); err != nil {
+				if err := s.checkSession(ctx, in.ID); err != nil {
 					return Page[store.RoundSummary]{}, err
 				}
 				in.Query.SessionID = in.ID
-				return s.rounds(ctx, in.Query)
+				return s.listRounds(ctx, in.Query)
 			}),
-		about(s, http.MethodGet, "/rounds/{id}", "show_round",
+		getByID(s, http.MethodGet, "/rounds/{id}", "show_round",
 			"A round with its exchanges, calls, tokens, cost and durations", s.Service.Rounds.Get),
-		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round",
+		getByID(s, http.MethodGet, "/rounds/{id}/replay", "replay_round",
 			"Run a stored round once more from the store alone, and compare", s.Service.Rounds.Replay),
-		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange",
+		actionByID(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange",
 			s.Service.Rounds.Interrupt),
-		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Service.Rounds.Pause),
-		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds",
+		actionByID(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Service.Rounds.Pause),
+		actionByID(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds",
 			s.Service.Rounds.Resume),
-		addressed(s, http.MethodPost, "/rounds/{id}/provider", "change_provider",
+		newAddressed(s, http.MethodPost, "/rounds/{id}/provider", "change_provider",
 			"Give a round that waits or is paused another provider; resume it then",
 			func(in *dispatch.ProviderRequest, _ string) *regie.ID { return &in.RoundID },
-			silent(s.Service.Rounds.ChangeProvider)),
+			withoutAnswer(s.Service.Rounds.ChangeProvider)),
 	}
 }
 
-func (s *server) rounds(ctx context.Context, filter store.RoundFilter) (Page[store.RoundSummary], error) {
+func (s *server) listRounds(ctx context.Context, filter store.RoundFilter) (Page[store.RoundSummary], error) {
 	limit := nextPage(&filter.Limit)
 	rounds, err := s.Service.Rounds.List(ctx, filter)
-	return paged("rounds", rounds, limit, func(line *store.RoundSummary) store.Mark {
+	return cutPage("rounds", rounds, limit, func(line *store.RoundSummary) store.Mark {
 		return store.Mark{At: line.Round.StartedAt, ID: line.Round.ID}
 	}), err
 }
 
-// reaches returns CodeNotFound for a session that is not there, and CodeConflict for a place that
+// checkPlace returns CodeNotFound for a session that is not there, and CodeConflict for a place that
 // its log has not come to: whoever stands there knows another log, as of before a restore, and
 // would never hear anything.
-func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
+func (s *server) checkPlace(ctx context.Context, session regie.ID, after int64) error {
 	found, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {
 	case err != nil:
@@ -62,7 +62,7 @@ func (s *server) reaches(ctx context.Context, session regie.ID, after int64) err
 	return nil
 }
 
-// known returns CodeNotFound for a session that is not there.
-func (s *server) known(ctx context.Context, session regie.ID) error {
-	return s.reaches(ctx, session, 0)
+// checkSession returns CodeNotFound for a session that is not there.
+func (s *server) checkSession(ctx context.Context, session regie.ID) error {
+	return s.checkPlace(ctx, session, 0)
 }

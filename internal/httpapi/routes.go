@@ -17,7 +17,7 @@ func (s *server) operations() []operation {
 	all := slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(),
 		s.undoOperations(), s.placeOperations(), s.keepingOperations(), s.settingOperations(), s.identityOperations())
 	if s.Trusted { // on the engine's private socket alone
-		all = append(all, posted(s, "/providers", "add_provider",
+		all = append(all, postBody(s, "/providers", "add_provider",
 			"Hand over a provider with its key for runs of this client",
 			func(ctx context.Context, in config.ClientProvider) (none, error) {
 				return none{}, s.Service.Rounds.AddProvider(ctx, in)
@@ -29,64 +29,64 @@ func (s *server) operations() []operation {
 	return all
 }
 
-// asked makes a handler of what is asked without a word more.
-func asked[A any](ask func(context.Context) (A, error)) func(context.Context, *request[none, none]) (A, error) {
+// withoutInput makes a handler of what is asked without a word more.
+func withoutInput[A any](ask func(context.Context) (A, error)) func(context.Context, *request[none, none]) (A, error) {
 	return func(ctx context.Context, _ *request[none, none]) (A, error) { return ask(ctx) }
 }
 
-// about makes an operation about the one thing that its address names.
-func about[A any](s *server, method, path, id, summary string,
+// getByID makes an operation about the one thing that its address names.
+func getByID[A any](s *server, method, path, id, summary string,
 	ask func(context.Context, regie.ID) (A, error),
 ) operation {
-	return op(s, method, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (A,
+	return newOperation(s, method, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (A,
 		error,
 	) {
 		return ask(ctx, in.ID)
 	})
 }
 
-// said makes an operation that says a word to the one thing that its address names.
-func said(s *server, path, id, summary string, say func(context.Context, regie.ID) error) operation {
-	return about(s, http.MethodPost, path, id, summary, silent(say))
+// actionByID makes an operation that says a word to the one thing that its address names.
+func actionByID(s *server, path, id, summary string, say func(context.Context, regie.ID) error) operation {
+	return getByID(s, http.MethodPost, path, id, summary, withoutAnswer(say))
 }
 
-// silent makes a function of one that answers nothing.
-func silent[B any](do func(context.Context, B) error) func(context.Context, B) (none, error) {
+// withoutAnswer makes a function of one that answers nothing.
+func withoutAnswer[B any](do func(context.Context, B) error) func(context.Context, B) (none, error) {
 	return func(ctx context.Context, in B) (none, error) { return none{}, do(ctx, in) }
 }
 
-// posted makes an operation that says in its body what is wanted.
-func posted[B, A any](s *server, path, id, summary string, do func(context.Context, B) (A, error)) operation {
-	return op(s, http.MethodPost, path, id, summary, http.StatusOK,
+// postBody makes an operation that says in its body what is wanted.
+func postBody[B, A any](s *server, path, id, summary string, do func(context.Context, B) (A, error)) operation {
+	return newOperation(s, http.MethodPost, path, id, summary, http.StatusOK,
 		func(ctx context.Context, in *request[none, B]) (A, error) { return do(ctx, in.Body) })
 }
 
-// queried returns a GET operation that answers a query.
-func queried[Q, A any](s *server, path, id, summary string, do func(context.Context, Q) (A, error)) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
+// getByQuery returns a GET operation that answers a query.
+func getByQuery[Q, A any](s *server, path, id, summary string, do func(context.Context, Q) (A, error)) operation {
+	return newOperation(s, http.MethodGet, path, id, summary, http.StatusOK,
 		func(ctx context.Context, in *request[Q, none]) (A, error) { return do(ctx, in.Query) })
 }
 
 func (s *server) undoOperations() []operation {
 	return []operation{
-		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.Service.Undos.Plan),
-		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
+		postBody(s, "/undos/plan", "plan_undo", "What an undo would do", s.Service.Undos.Plan),
+		newOperation(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
-				keyed(in.Key, &in.Body.UndoID)
+				setKeyedID(in.Key, &in.Body.UndoID)
 				return s.Service.Undos.Undo(ctx, in.Body)
 			}),
-		addressed(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session",
+		newAddressed(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session",
 			"Take back what the newest run of a session did to files",
 			func(b *dispatch.UndoRequest, key string) *regie.ID {
-				keyed(key, &b.UndoID)
+				setKeyedID(key, &b.UndoID)
 				return &b.SessionID
 			}, s.Service.Undos.Undo),
 	}
 }
 
-// keyed gives a thing that a request makes the id that its Idempotency-Key stands for: the same
-// request again finds it. Without one it is new.
-func keyed(key string, id *regie.ID) {
+// setKeyedID gives a thing that a request makes the id that its Idempotency-Key stands for: the
+// same request again finds it. Without one it is new.
+func setKeyedID(key string, id *regie.ID) {
 	switch {
 	case !id.IsZero():
 	case key == "":
@@ -105,42 +105,42 @@ func ofRoot[A any](ask func(context.Context, string) (A, error)) func(context.Co
 	return func(ctx context.Context, in rootQuery) (A, error) { return ask(ctx, in.Root) }
 }
 
-// keepingOperations are about what is kept: cache, money, audit, prompts, rules.
+// keepingOperations returns about what is kept: cache, money, audit, prompts, rules.
 func (s *server) keepingOperations() []operation {
 	return []operation{
-		queried(s, "/rules", "list_rules", "Standing rules, the oldest first", s.rules),
-		posted(s, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
-			silent(s.Service.Rules.Revoke)),
-		queried(s, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
+		getByQuery(s, "/rules", "list_rules", "Standing rules, the oldest first", s.listRules),
+		postBody(s, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
+			withoutAnswer(s.Service.Rules.Revoke)),
+		getByQuery(s, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
 			s.Service.Rounds.Prompt),
-		queried(s, "/spending", "show_spending", "What was spent today", ofRoot(s.Service.Rounds.Spent)),
-		queried(s, "/verify", "verify_logs", "Whether logs are what was written",
+		getByQuery(s, "/spending", "show_spending", "What was spent today", ofRoot(s.Service.Rounds.Spent)),
+		getByQuery(s, "/verify", "verify_logs", "Whether logs are what was written",
 			func(ctx context.Context, filter store.LogFilter) (Page[store.LogReport], error) {
 				found, err := s.Service.Sessions.Verify(ctx, filter)
 				return Page[store.LogReport]{Items: found}, err
 			}),
-		queried(s, "/cache", "show_cache", "What is in the response cache", ofRoot(s.Service.Cache.Stats)),
-		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
+		getByQuery(s, "/cache", "show_cache", "What is in the response cache", ofRoot(s.Service.Cache.Stats)),
+		postBody(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
 	}
 }
 
 // settingOperations settle what files leave open (decision 52), and say who is there (spec 5.4).
 func (s *server) settingOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/settings/limits", "show_limits",
+		newOperation(s, http.MethodGet, "/settings/limits", "show_limits",
 			"The limits that the next round of a chat and of an automation gets, each with where it comes from",
-			http.StatusOK, asked(s.Service.Limits.Get)),
-		op(s, http.MethodPatch, "/settings/limits", "change_limits",
+			http.StatusOK, withoutInput(s.Service.Limits.Get)),
+		newOperation(s, http.MethodPatch, "/settings/limits", "change_limits",
 			"Store limits, effective from the next round; 0 takes back what was stored. What a file fixes cannot be changed here",
 			http.StatusOK, func(ctx context.Context, in *request[none, dispatch.LimitChanges]) (
 				dispatch.LimitSettings, error,
 			) {
 				return s.Service.Limits.Set(ctx, in.Body)
 			}),
-		op(s, http.MethodPost, "/presence", "beat",
+		newOperation(s, http.MethodPost, "/presence", "beat",
 			"A heartbeat: a person is there for some minutes. A stream is one by itself, but for those of API tokens: a program says it where a person sits before it", http.StatusOK,
-			asked(s.Service.Presence.Beat)),
-		everything(s, "/presence", "list_presence", "Who is there, and who was within 24 hours",
+			withoutInput(s.Service.Presence.Beat)),
+		listAll(s, "/presence", "list_presence", "Who is there, and who was within 24 hours",
 			s.Service.Presence.List),
 	}
 }
@@ -154,10 +154,10 @@ type RulePage struct {
 	AuditError string `json:"audit_error,omitempty"`
 }
 
-func (s *server) rules(ctx context.Context, filter store.RuleFilter) (RulePage, error) {
+func (s *server) listRules(ctx context.Context, filter store.RuleFilter) (RulePage, error) {
 	limit := nextPage(&filter.Limit)
 	found, err := s.Service.Rules.List(ctx, filter)
-	page := paged("rules", found.Rules, limit, func(r *store.StandingRule) store.Mark {
+	page := cutPage("rules", found.Rules, limit, func(r *store.StandingRule) store.Mark {
 		return store.Mark{At: r.CreatedAt, ID: r.ID}
 	})
 	return RulePage{Page: page, Audit: found.Audit, AuditError: found.AuditError}, err
@@ -165,26 +165,26 @@ func (s *server) rules(ctx context.Context, filter store.RuleFilter) (RulePage, 
 
 func (s *server) placeOperations() []operation {
 	return []operation{
-		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
-		posted(s, "/workspaces", "open_workspace",
+		listAll(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
+		postBody(s, "/workspaces", "open_workspace",
 			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
-		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Service.Catalog.Agents),
-		everything(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
-		everything(s, "/providers", "list_providers", "What can answer; keys are never shown",
+		listAll(s, "/agents", "list_agents", "The agents, with what they answer with", s.Service.Catalog.Agents),
+		listAll(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
+		listAll(s, "/providers", "list_providers", "What can answer; keys are never shown",
 			s.Service.Catalog.Providers),
-		everything(s, "/models", "list_models",
+		listAll(s, "/models", "list_models",
 			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
-		queried(s, "/search", "search", "Look through a workspace: what was said in its sessions, and its files",
+		getByQuery(s, "/search", "search", "Look through a workspace: what was said in its sessions, and its files",
 			s.Service.Workspaces.Search),
-		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session",
+		postBody(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session",
 			s.Service.Workspaces.Query),
 	}
 }
 
-// everything makes an operation that lists all there is of something: a list that is short by its
+// listAll makes an operation that lists all there is of something: a list that is short by its
 // nature.
-func everything[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error)) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK, asked(func(ctx context.Context) (Page[T], error) {
+func listAll[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error)) operation {
+	return newOperation(s, http.MethodGet, path, id, summary, http.StatusOK, withoutInput(func(ctx context.Context) (Page[T], error) {
 		items, err := list(ctx)
 		return Page[T]{Items: items}, err
 	}))

@@ -22,31 +22,32 @@ var sameAs = map[string]string{
 // scopeOf returns the scope that a token needs for an operation of this interface.
 func scopeOf(id string) regie.TokenScope { return control.RequiredScope(cmp.Or(sameAs[id], id)) }
 
-// requires has a handler serve only those whose token opens it. Without a scope it serves nobody.
-func (s *server) requires(scope regie.TokenScope, serve http.HandlerFunc) http.HandlerFunc {
+// requireScope has a handler serve only those whose token opens it. Without a scope it serves
+// nobody.
+func (s *server) requireScope(scope regie.TokenScope, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := access.From(r.Context())
 		switch {
 		case scope == "":
-			s.refuse(w, r, "scope", regie.Errorf(regie.CodeForbidden, "nobody may ask for this"))
+			s.refuseRequest(w, r, "scope", regie.Errorf(regie.CodeForbidden, "nobody may ask for this"))
 		case caller == nil:
-			s.refuse(w, r, "token", access.ErrNoToken)
+			s.refuseRequest(w, r, "token", access.ErrNoToken)
 		case scope != control.EveryCaller && !caller.Has(scope):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="insufficient_scope", scope="`+
 				string(scope)+`"`)
-			s.refuse(w, r, "scope", access.MissingScope(scope))
+			s.refuseRequest(w, r, "scope", access.MissingScope(scope))
 		default:
 			serve(w, r)
 		}
 	}
 }
 
-// whole has a handler serve only those who see all workspaces: what it says is of all of them
-// together.
-func (s *server) whole(serve http.HandlerFunc) http.HandlerFunc {
+// requireOwner has a handler serve only those who see all workspaces: what it says is of all of
+// them together.
+func (s *server) requireOwner(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if caller := access.From(r.Context()); caller != nil && caller.Restricted() {
-			s.refuse(w, r, "scope", access.ErrRestricted)
+			s.refuseRequest(w, r, "scope", access.ErrRestricted)
 			return
 		}
 		serve(w, r)

@@ -35,5 +35,5 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 	}
 	w.Header().Set("X-Regie-Session", sent.SessionID.String())
 	w.Header().Set("X-Regie-Round", sent.RoundID.String())
-	s.stream(r, out, sent.SessionID, max(0, sent.Seq-1))
+	s.streamEvents(r, out, sent.SessionID, max(0, sent.Seq-1))
 }

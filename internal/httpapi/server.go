@@ -62,7 +62,7 @@ type Mount struct {
 	KeyHeader string
 }
 
-// mountOf is the mount that a path belongs to; ok is false for a path of this interface.
+// mountOf returns the mount that a path belongs to; ok is false for a path of this interface.
 func mountOf(mounts map[string]Mount, path string) (mount Mount, ok bool) {
 	for pattern, m := range mounts {
 		if path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path+"/", pattern) {
@@ -85,9 +85,9 @@ func Handler(c Config) http.Handler {
 	}
 	s := &server{Config: c}
 	mux := http.NewServeMux()
-	s.about(mux)
+	s.serveAbout(mux)
 	for pattern, mount := range c.Mounts {
-		serve := s.requires(mount.Scope, through(mount))
+		serve := s.requireScope(mount.Scope, viaMount(mount))
 		mux.HandleFunc(pattern, serve)
 		// else the mux answers there, with a redirect
 		if root := strings.TrimSuffix(pattern, "/"); root != pattern && root != "" {
@@ -95,17 +95,17 @@ func Handler(c Config) http.Handler {
 		}
 	}
 	for _, o := range s.operations() {
-		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, o.serve))
+		mux.HandleFunc(o.method+" "+base+o.path, s.requireScope(o.scope, o.serve))
 	}
-	mux.HandleFunc("/", s.missing(mux))
+	mux.HandleFunc("/", s.serveMissing(mux))
 	if c.Trusted {
-		return trusted(s.plain(mux))
+		return trustCaller(s.requirePlainPath(mux))
 	}
-	return s.plain(mux)
+	return s.requirePlainPath(mux)
 }
 
-// through has the callers of a mount come through its interface.
-func through(mount Mount) http.HandlerFunc {
+// viaMount has the callers of a mount come through its interface.
+func viaMount(mount Mount) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := *access.From(r.Context())
 		caller.Surface = mount.Scope
@@ -113,19 +113,19 @@ func through(mount Mount) http.HandlerFunc {
 	}
 }
 
-// trusted has every request come from this machine's user.
-func trusted(next http.Handler) http.Handler {
+// trustCaller has every request come from this machine's user.
+func trustCaller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(access.AsOwner(r.Context())))
 	})
 }
 
-// plain has a path be written in one way: the mux would send whoever writes it in another to that
-// one, with a page and no code.
-func (s *server) plain(next http.Handler) http.HandlerFunc {
+// requirePlainPath has a path be written in one way: the mux would send whoever writes it in
+// another to that one, with a page and no code.
+func (s *server) requirePlainPath(next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != path.Clean(p) && p != path.Clean(p)+"/" || !strings.HasPrefix(p, "/") {
-			s.refuse(w, r, "address", regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, p))
+			s.refuseRequest(w, r, "address", regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, p))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -134,9 +134,9 @@ func (s *server) plain(next http.Handler) http.HandlerFunc {
 
 type server struct{ Config }
 
-// bodiless refuses a body where nothing would be done with it. An empty object, which clients send
-// out of habit, says nothing.
-func bodiless(w http.ResponseWriter, r *http.Request) error {
+// refuseBody refuses a body where nothing would be done with it. An empty object, which clients
+// send out of habit, says nothing.
+func refuseBody(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
@@ -150,31 +150,31 @@ func bodiless(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec
+// decodeBody reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec
 // 11.3).
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
+func decodeBody(w http.ResponseWriter, r *http.Request, into any) error {
 	body, err := httpread.Body(w, r, httpread.MaxBody)
 	if err != nil {
 		return err
 	}
-	return strict(body, into)
+	return decodeStrict(body, into)
 }
 
-// strict reads JSON as decode does, and says what is wrong without the names of our types.
-func strict(body []byte, into any) error {
+// decodeStrict reads JSON as decode does, and says what is wrong without the names of our types.
+func decodeStrict(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return regie.Errorf(regie.CodeBadRequest,
 			"the request has no body: send a JSON object, {} where nothing is to be said")
 	}
 	if err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return misfit(err)
+		return explainMisfit(err)
 	}
 	return nil
 }
 
-// misfit says what is wrong with a body in our own words: those of the decoder name types of this
-// program.
-func misfit(err error) error {
+// explainMisfit says what is wrong with a body in our own words: those of the decoder name types of
+// this program.
+func explainMisfit(err error) error {
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		at := cmp.Or(string(semantic.JSONPointer), "/")
 		var own *regie.Error
@@ -199,21 +199,21 @@ func misfit(err error) error {
 	return regie.Errorf(regie.CodeBadRequest, "the request is no JSON")
 }
 
-func (s *server) answer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {
+func (s *server) writeAnswer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	said, err := json.Marshal(body)
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
-	s.written(w, status, append(said, '\n'))
+	s.writeJSON(w, status, append(said, '\n'))
 }
 
-// written answers with what is JSON already.
-func (s *server) written(w http.ResponseWriter, status int, body []byte) {
+// writeJSON answers with what is JSON already.
+func (s *server) writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store") // it is one person's, and of this moment
 	w.WriteHeader(status)
@@ -229,8 +229,8 @@ type problem struct {
 	Detail string     `json:"detail"`
 }
 
-// problem says an error in the language of who asked.
-func (s *server) problem(language string, err error) problem {
+// describeProblem says an error in the language of who asked.
+func (s *server) describeProblem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
 		Type: "about:blank", Title: http.StatusText(httpread.Status(code)), Status: httpread.Status(code), Code: code,
@@ -238,8 +238,8 @@ func (s *server) problem(language string, err error) problem {
 	}
 }
 
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := s.problem(r.Header.Get("Accept-Language"), err)
+func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	p := s.describeProblem(r.Header.Get("Accept-Language"), err)
 	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "5")
 	}
@@ -250,9 +250,9 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// refuse answers a request that is not let in, and counts it. Clients of another interface read its
-// form of an error.
-func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
+// refuseRequest answers a request that is not let in, and counts it. Clients of another interface
+// read its form of an error.
+func (s *server) refuseRequest(w http.ResponseWriter, r *http.Request, reason string, err error) {
 	if s.Refused != nil {
 		s.Refused(reason)
 	}
@@ -261,5 +261,5 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, e
 		mount.Refuse(w, r, err)
 		return
 	}
-	s.fail(w, r, err)
+	s.writeError(w, r, err)
 }

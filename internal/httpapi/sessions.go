@@ -11,62 +11,62 @@ import (
 
 func (s *server) sessionOperations() []operation {
 	return []operation{
-		op(s, http.MethodPost, "/sessions", "create_session", "Make a session", http.StatusCreated,
+		newOperation(s, http.MethodPost, "/sessions", "create_session", "Make a session", http.StatusCreated,
 			func(ctx context.Context, in *request[none, dispatch.SessionRequest]) (regie.Session, error) {
 				if in.Key != "" {
 					in.Key += " " + in.Body.WorkspaceID.String()
 				}
-				keyed(in.Key, &in.Body.SessionID)
+				setKeyedID(in.Key, &in.Body.SessionID)
 				return s.Service.Sessions.New(ctx, in.Body)
 			}),
-		queried(s, "/sessions", "list_sessions", "The sessions, the one where something happened last first", s.sessions),
-		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Service.Sessions.Get),
-		addressed(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
-			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, silent(s.changeSession)),
-		op(s, http.MethodDelete, "/sessions/{id}", "remove_session",
+		getByQuery(s, "/sessions", "list_sessions", "The sessions, the one where something happened last first", s.listSessions),
+		getByID(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Service.Sessions.Get),
+		newAddressed(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
+			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, withoutAnswer(s.changeSession)),
+		newOperation(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[dispatch.RemoveRequest, none]) (store.Removed, error) {
 				in.Query.SessionID = in.ID
 				return s.Service.Sessions.Remove(ctx, in.Query)
 			}),
-		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session",
+		newOperation(s, http.MethodPost, "/sessions/{id}/fork", "fork_session",
 			"Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated,
 			func(ctx context.Context, in *request[none, dispatch.ForkRequest]) (store.Forked, error) {
-				keyed(in.Key, &in.Body.SessionID)
+				setKeyedID(in.Key, &in.Body.SessionID)
 				in.Body.From = in.ID
 				return s.Service.Sessions.Fork(ctx, in.Body)
 			}),
-		addressed(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read",
+		newAddressed(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read",
 			func(b *dispatch.ReadRequest, _ string) *regie.ID { return &b.SessionID },
-			silent(s.Service.Sessions.MarkRead)),
-		about(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session",
+			withoutAnswer(s.Service.Sessions.MarkRead)),
+		getByID(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session",
 			s.Service.Sessions.Export),
-		about(s, http.MethodPost, "/sessions/{id}/control", "request_control",
+		getByID(s, http.MethodPost, "/sessions/{id}/control", "request_control",
 			"What a run that the session started now would get; a free slot is reserved for 30 seconds, or until the first message", s.Service.Sessions.RequestControl),
-		about(s, http.MethodDelete, "/sessions/{id}/control", "release_control", "Give back what was reserved",
-			silent(s.Service.Sessions.ReleaseControl)),
-		said(s, "/sessions/{id}/interrupt", "interrupt_session",
+		getByID(s, http.MethodDelete, "/sessions/{id}/control", "release_control", "Give back what was reserved",
+			withoutAnswer(s.Service.Sessions.ReleaseControl)),
+		actionByID(s, "/sessions/{id}/interrupt", "interrupt_session",
 			"End the session's round at its current exchange; the session stays usable",
 			s.toRound(s.Service.Rounds.Interrupt)),
-		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed",
+		actionByID(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed",
 			s.toRound(s.Service.Rounds.Pause)),
-		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round",
+		actionByID(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round",
 			s.toRound(s.Service.Rounds.Resume)),
-		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session",
+		getByID(s, http.MethodPost, "/sessions/{id}/stop", "stop_session",
 			"End whatever runs in a session and close it as cancelled", s.Service.Sessions.Stop),
-		addressed(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message",
+		newAddressed(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message",
 			"Take a message back that waits for its turn; 409 where the agent has it already",
 			func(b *dispatch.TakeBackRequest, _ string) *regie.ID { return &b.SessionID },
 			s.Service.Sessions.TakeBack),
-		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again",
+		actionByID(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again",
 			s.Service.Sessions.Close),
 	}
 }
 
-func (s *server) sessions(ctx context.Context, filter store.SessionFilter) (Page[store.SessionSummary], error) {
+func (s *server) listSessions(ctx context.Context, filter store.SessionFilter) (Page[store.SessionSummary], error) {
 	limit := nextPage(&filter.Limit)
 	out, err := s.Service.Sessions.List(ctx, filter)
-	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark {
+	return cutPage("sessions", out, limit, func(line *store.SessionSummary) store.Mark {
 		return store.Mark{At: line.LastActivity, ID: line.ID}
 	}), err
 }
@@ -100,7 +100,7 @@ func (s *server) toRound(say func(context.Context, regie.ID) error) func(context
 	return func(ctx context.Context, session regie.ID) error {
 		rounds, err := s.Service.Rounds.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
 		if err == nil && len(rounds) == 0 {
-			return s.known(ctx, session)
+			return s.checkSession(ctx, session)
 		}
 		if err == nil {
 			err = say(ctx, rounds[0].Round.ID)

@@ -23,8 +23,8 @@ func (g *Guard) SetupPath() string {
 	return setupPath + "?code=" + g.code
 }
 
-// use ends the setup link, and reports whether it was the right one.
-func (g *Guard) use(code string) bool {
+// useSetupLink ends the setup link, and reports whether it was the right one.
+func (g *Guard) useSetupLink(code string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if code == "" || g.code == "" || !access.Same(code, g.code) || time.Now().After(g.ends) {
@@ -43,8 +43,8 @@ func (g *Guard) giveBack(code string) {
 	}
 }
 
-// browser is a browser's name in lists: what it says of itself, on one line.
-func browser(agent string) string {
+// browserName returns a browser's name in lists: what it says of itself, on one line.
+func browserName(agent string) string {
 	name := []rune(plain.Line(agent))
 	return cmp.Or(string(name[:min(len(name), 100)]), "browser")
 }
@@ -59,8 +59,8 @@ var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
 <p>{{.Text}}</p><button>{{.Button}}</button></form></main></html>
 `))
 
-// setup lets a browser in.
-func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
+// serveSetup lets a browser in.
+func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *server) {
 	w.Header().Set("Cache-Control", "no-store")
 	switch r.Method {
 	case http.MethodGet:
@@ -79,22 +79,22 @@ func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
 		})
 	case http.MethodPost:
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
-		if err := r.ParseForm(); err != nil || !g.use(r.PostForm.Get("code")) {
+		if err := r.ParseForm(); err != nil || !g.useSetupLink(r.PostForm.Get("code")) {
 			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken,
 				"the setup link was used already, or is too old: regie token browser makes another one"), true)
 			return
 		}
-		secret, until, err := g.Gate.Login(r.Context(), browser(r.UserAgent()))
+		secret, until, err := g.Gate.Login(r.Context(), browserName(r.UserAgent()))
 		if err != nil {
 			g.giveBack(r.PostForm.Get("code"))
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		}
-		http.SetCookie(w, cookie(r, secret, until))
+		http.SetCookie(w, sessionCookie(r, secret, until))
 		http.Redirect(w, r, "/docs", http.StatusSeeOther)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s",
+		s.writeError(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s",
 			r.Method, setupPath, "GET, POST"))
 	}
 }

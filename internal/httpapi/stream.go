@@ -55,24 +55,24 @@ type speaking struct {
 	Exchange int      `json:"exchange"`
 }
 
-// follow streams a session's log.
-func (s *server) follow(w http.ResponseWriter, r *http.Request) {
-	in, err := read[eventsQuery, none](w, r, false)
+// serveEvents streams a session's log.
+func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	in, err := readRequest[eventsQuery, none](w, r, false)
 	after := int64(0)
 	if err == nil {
 		after, err = lastEvent(r, in.Query.After)
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	out := newStream(w)
 	out.ends = (*regie.Event).Removes
-	s.stream(r, out, in.ID, after)
+	s.streamEvents(r, out, in.ID, after)
 }
 
-// lastEvent is where a client that comes back stands: what it heard last goes before what it asks
-// for, since its address stays the same.
+// lastEvent returns where a client that comes back stands: what it heard last goes before what it
+// asks for, since its address stays the same.
 func lastEvent(r *http.Request, after int64) (int64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -89,31 +89,32 @@ func newStream(w http.ResponseWriter) *stream {
 	return &stream{w: w, out: http.NewResponseController(w)}
 }
 
-// stream gives a session's events to out until its client leaves, its end comes or the engine ends.
-func (s *server) stream(r *http.Request, out *stream, session regie.ID, after int64) {
-	if err := s.reaches(r.Context(), session, after); err != nil {
-		s.fail(out.w, r, err)
+// streamEvents gives a session's events to out until its client leaves, its end comes or the engine
+// ends.
+func (s *server) streamEvents(r *http.Request, out *stream, session regie.ID, after int64) {
+	if err := s.checkPlace(r.Context(), session, after); err != nil {
+		s.writeError(out.w, r, err)
 		return
 	}
 	s.serveStream(r, out, func(ctx context.Context) error {
-		return s.Service.Events.Follow(ctx, session, after, out.item)
+		return s.Service.Events.Follow(ctx, session, after, out.writeItem)
 	})
 }
 
-// watch streams what happens in all sessions.
-func (s *server) watch(w http.ResponseWriter, r *http.Request) {
-	_, err := read[none, none](w, r, false)
+// serveWatch streams what happens in all sessions.
+func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
+	_, err := readRequest[none, none](w, r, false)
 	if err == nil && r.Header.Get("Last-Event-ID") != "" { // browsers send one by themselves only where events have ids
 		err = regie.Errorf(regie.CodeBadRequest,
 			"what happens in all sessions is told from now on, and has no place to go on from: leave %s out",
 			"Last-Event-ID")
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	out := newStream(w)
-	s.serveStream(r, out, func(ctx context.Context) error { return s.Service.Events.Watch(ctx, out.watched) })
+	s.serveStream(r, out, func(ctx context.Context) error { return s.Service.Events.Watch(ctx, out.writeWatched) })
 }
 
 // Watched is what happens in one of all sessions. Without seq and time nobody knows what it was:
@@ -126,14 +127,14 @@ type Watched struct {
 	Body      json.RawMessage `json:"data,omitempty"`
 }
 
-// watched writes an event of all sessions: its number is that of its own session's log, so it is no
-// id here.
-func (o *stream) watched(e regie.Event) error {
-	frames, err := frame(nil, "", string(e.Type), Watched(e))
+// writeWatched writes an event of all sessions: its number is that of its own session's log, so it
+// is no id here.
+func (o *stream) writeWatched(e regie.Event) error {
+	frames, err := appendFrame(nil, "", string(e.Type), Watched(e))
 	if err != nil {
 		return err
 	}
-	return o.write(frames)
+	return o.writeData(frames)
 }
 
 // serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
@@ -150,7 +151,7 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	}
 	ctx, done, err := access.Stay(r.Context(), base)
 	if err != nil {
-		s.refuse(out.w, r, "limit", err)
+		s.refuseRequest(out.w, r, "limit", err)
 		return
 	}
 	if r.Header.Get(dispatch.UnattendedHeader) != "" {
@@ -158,10 +159,10 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	}
 	if base == nil {
 		defer done()
-		s.told(ctx, language, out, tell)
+		s.runStream(ctx, language, out, tell)
 		return
 	}
-	if !out.leave() {
+	if !out.hijack() {
 		done()
 		return
 	}
@@ -169,14 +170,14 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 		defer out.conn.Close()
 		defer done()
 		if !out.cut {
-			s.told(ctx, language, out, tell)
+			s.runStream(ctx, language, out, tell)
 		}
 	})
 }
 
-// leave takes the connection out of net/http, and reports whether it could. Who has said more than
+// hijack takes the connection out of net/http, and reports whether it could. Who has said more than
 // its request is cut off: a stream is the last answer on its connection.
-func (o *stream) leave() bool {
+func (o *stream) hijack() bool {
 	conn, buffered, err := o.out.Hijack()
 	if err != nil {
 		return false
@@ -186,33 +187,33 @@ func (o *stream) leave() bool {
 	return true
 }
 
-// told has tell write to a stream.
-func (s *server) told(base context.Context, language string, out *stream, tell func(context.Context) error) {
+// runStream has tell write to a stream.
+func (s *server) runStream(base context.Context, language string, out *stream, tell func(context.Context) error) {
 	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
 	s.Open(1)
 	defer s.Open(-1)
-	if err := out.begin(); err != nil {
+	if err := out.writeHead(); err != nil {
 		return
 	}
 	out.keepAlive(cancel)
-	defer out.close()
-	s.ended(ctx, language, out, tell(ctx))
+	defer out.stopTimer()
+	s.reportEnd(ctx, language, out, tell(ctx))
 }
 
-// ended tells a client that has not left why its stream ends.
-func (s *server) ended(ctx context.Context, language string, out *stream, err error) {
+// reportEnd tells a client that has not left why its stream ends.
+func (s *server) reportEnd(ctx context.Context, language string, out *stream, err error) {
 	switch {
 	case errors.Is(context.Cause(ctx), access.ErrEnded): // who comes back with it is told the same
 		err = access.ErrEnded
 	case err == nil, errors.Is(err, errStreamEnd), ctx.Err() != nil, regie.CodeOf(err) == regie.CodeEngineGone:
 		return // who comes back after the engine has gone finds the next one, and misses nothing
 	}
-	_ = out.problem(s.problem(language, err)) // the client has gone if this fails
+	_ = out.writeProblem(s.describeProblem(language, err)) // the client has gone if this fails
 }
 
-// begin tells the client that the stream is there, before there is anything to tell.
-func (o *stream) begin() error {
+// writeHead tells the client that the stream is there, before there is anything to tell.
+func (o *stream) writeHead() error {
 	header := o.header
 	if o.conn == nil {
 		header = o.w.Header()
@@ -230,7 +231,7 @@ func (o *stream) begin() error {
 		o.header = nil
 	}
 	head.WriteString(": a stream of Regie\n\n")
-	return o.write(head.Bytes())
+	return o.writeData(head.Bytes())
 }
 
 // keepAlive lets a quiet stream be heard, and found out where nobody listens any more. It needs no
@@ -250,15 +251,15 @@ func (o *stream) keepAlive(cancel context.CancelCauseFunc) {
 	})
 }
 
-// close keeps the timer from writing to a response that is over.
-func (o *stream) close() {
+// stopTimer keeps the timer from writing to a response that is over.
+func (o *stream) stopTimer() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	o.beat.Stop()
 }
 
-func (o *stream) write(data []byte) error {
+func (o *stream) writeData(data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.writeLocked(data)
@@ -287,24 +288,24 @@ func (o *stream) writeLocked(data []byte) error {
 	return nil
 }
 
-// item writes one item of a stream.
-func (o *stream) item(item dispatch.Item) error {
+// writeItem writes one item of a stream.
+func (o *stream) writeItem(item dispatch.Item) error {
 	var frames []byte
 	var err error
 	over := item.Event != nil && o.ends != nil && o.ends(item.Event)
 	if o.plain == nil {
-		err = o.replies.tell(item, func(event, id string, data any) (err error) {
-			frames, err = frame(frames, id, event, data)
+		err = o.replies.sendFrames(item, func(event, id string, data any) (err error) {
+			frames, err = appendFrame(frames, id, event, data)
 			return err
 		})
 	} else {
-		frames, err = o.plain.frames(item)
+		frames, err = o.plain.encodeFrames(item)
 		if over = over || o.plain.over; over {
 			frames = append(frames, "data: [DONE]\n\n"...)
 		}
 	}
 	if err == nil && len(frames) > 0 {
-		err = o.write(frames)
+		err = o.writeData(frames)
 	}
 	if err == nil && over {
 		err = errStreamEnd
@@ -318,8 +319,8 @@ type replies struct {
 	open   bool // spoken is being told
 }
 
-// tell gives send the frames of an item: what ends a reply comes behind the reply's end.
-func (p *replies) tell(item dispatch.Item, send func(event, id string, data any) error) error {
+// sendFrames gives send the frames of an item: what ends a reply comes behind the reply's end.
+func (p *replies) sendFrames(item dispatch.Item, send func(event, id string, data any) error) error {
 	e, d := item.Event, item.Delta
 	begins := d != nil && d.CallID.IsZero() && d.Silent == 0 && (!p.open || p.spoken != speaking{d.RoundID, d.Exchange})
 	ends := p.open && (begins || e != nil && (e.Type == regie.EventMessage || e.Type == regie.EventRound ||
@@ -342,21 +343,21 @@ func (p *replies) tell(item dispatch.Item, send func(event, id string, data any)
 	return send(string(e.Type), strconv.FormatInt(e.Seq, 10), e)
 }
 
-// problem tells a stream that has begun why it ends.
-func (o *stream) problem(p problem) error {
-	frames, err := frame(nil, "", "error", p)
+// writeProblem tells a stream that has begun why it ends.
+func (o *stream) writeProblem(p problem) error {
+	frames, err := appendFrame(nil, "", "error", p)
 	if o.plain != nil {
-		frames, err = frame(nil, "", "", map[string]any{"error": p})
+		frames, err = appendFrame(nil, "", "", map[string]any{"error": p})
 		frames = append(frames, "data: [DONE]\n\n"...)
 	}
 	if err == nil {
-		err = o.write(frames)
+		err = o.writeData(frames)
 	}
 	return err
 }
 
-// frame appends a server-sent event. JSON has no raw line breaks.
-func frame(to []byte, id, event string, data any) ([]byte, error) {
+// appendFrame appends a server-sent event. JSON has no raw line breaks.
+func appendFrame(to []byte, id, event string, data any) ([]byte, error) {
 	body, err := json.Marshal(data)
 	if err != nil {
 		return nil, err

@@ -64,15 +64,15 @@ type subscription struct {
 	over   chan struct{} // closed once nothing more of it is told
 }
 
-// ws follows many sessions at once (spec 10.2).
-func (s *server) ws(w http.ResponseWriter, r *http.Request) {
-	if _, err := read[none, none](w, r, false); err != nil {
-		s.fail(w, r, err)
+// serveWebSocket follows many sessions at once (spec 10.2).
+func (s *server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
+	if _, err := readRequest[none, none](w, r, false); err != nil {
+		s.writeError(w, r, err)
 		return
 	}
 	stays, done, err := access.Stay(r.Context(), s.Base)
 	if err != nil {
-		s.refuse(w, r, "limit", err)
+		s.refuseRequest(w, r, "limit", err)
 		return
 	}
 	// Whose pages may come is settled in front of this, for all of the server (Guard).
@@ -92,13 +92,13 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.Base == nil {
 		defer done()
-		k.serve(stays)
+		k.serveSocket(stays)
 		return
 	}
 	// As a stream it leaves net/http, whose goroutine a quiet one has no use for.
 	s.Going.Go(func() {
 		defer done()
-		k.serve(stays)
+		k.serveSocket(stays)
 	})
 }
 
@@ -114,15 +114,15 @@ func (w *hijacker) Hijack() (conn net.Conn, buffered *bufio.ReadWriter, err erro
 	return w.wire, buffered, err
 }
 
-// serve is the whole life of a WebSocket, as long as base.
-func (k *socket) serve(base context.Context) {
+// serveSocket is the whole life of a WebSocket, as long as base.
+func (k *socket) serveSocket(base context.Context) {
 	k.server.Open(1)
 	defer k.server.Open(-1)
 	// with the server's end the library would cut the connection, without a word
 	ctx, cancel := context.WithCancel(context.WithoutCancel(base))
-	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
-	k.beat(ctx)
-	err := k.listen(ctx)
+	unbound := context.AfterFunc(base, func() { k.closeForRestart(context.Cause(base)) })
+	k.sendHeartbeats(ctx)
+	err := k.readCommands(ctx)
 	unbound()
 	cancel()
 	k.group.Wait()
@@ -131,8 +131,8 @@ func (k *socket) serve(base context.Context) {
 	}
 }
 
-// beat looks now and then whether somebody is there, until ctx ends.
-func (k *socket) beat(ctx context.Context) {
+// sendHeartbeats looks now and then whether somebody is there, until ctx ends.
+func (k *socket) sendHeartbeats(ctx context.Context) {
 	time.AfterFunc(beat, func() {
 		if ctx.Err() != nil {
 			return
@@ -143,23 +143,23 @@ func (k *socket) beat(ctx context.Context) {
 			_ = k.wire.Close() // nobody is there
 			return
 		}
-		k.beat(ctx)
+		k.sendHeartbeats(ctx)
 	})
 }
 
-// listen obeys a client's words until it leaves or says what is none.
-func (k *socket) listen(ctx context.Context) error {
+// readCommands obeys a client's words until it leaves or says what is none.
+func (k *socket) readCommands(ctx context.Context) error {
 	for {
-		said, err := k.word(ctx)
+		said, err := k.readCommand(ctx)
 		var bad *regie.Error
 		if err != nil && !errors.As(err, &bad) {
 			return err
 		}
 		if err == nil {
-			err = k.obey(ctx, said)
+			err = k.handleCommand(ctx, said)
 		}
 		if err != nil {
-			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.language, err)})
+			err = k.writeNews(ctx, news{Type: "error", Session: said.Session, Data: k.server.describeProblem(k.language, err)})
 		}
 		if err != nil {
 			return err
@@ -167,9 +167,9 @@ func (k *socket) listen(ctx context.Context) error {
 	}
 }
 
-// word reads a client's next word: a coded error where it is none, any other where the client has
-// left.
-func (k *socket) word(ctx context.Context) (said word, err error) {
+// readCommand reads a client's next word: a coded error where it is none, any other where the
+// client has left.
+func (k *socket) readCommand(ctx context.Context) (said word, err error) {
 	kind, data, err := k.conn.Read(ctx)
 	switch {
 	case err != nil:
@@ -177,15 +177,15 @@ func (k *socket) word(ctx context.Context) (said word, err error) {
 	case kind != websocket.MessageText:
 		return said, regie.Errorf(regie.CodeBadRequest, "words on a WebSocket are text")
 	}
-	err = strict(data, &said)
+	err = decodeStrict(data, &said)
 	return said, err
 }
 
-// obey begins or ends a subscription.
-func (k *socket) obey(ctx context.Context, said word) error {
+// handleCommand begins or ends a subscription.
+func (k *socket) handleCommand(ctx context.Context, said word) error {
 	switch said.Type {
 	case "subscribe":
-		return k.subscribe(ctx, said)
+		return k.addSubscription(ctx, said)
 	case "unsubscribe":
 		k.mu.Lock()
 		follows := k.follows[said.Session]
@@ -196,18 +196,18 @@ func (k *socket) obey(ctx context.Context, said word) error {
 		}
 		follows.cancel()
 		<-follows.over // behind the answer nothing of it comes
-		return k.tell(ctx, news{Type: "unsubscribed", Session: said.Session})
+		return k.writeNews(ctx, news{Type: "unsubscribed", Session: said.Session})
 	default:
 		return regie.Errorf(regie.CodeBadRequest, "%q is no word here: use subscribe or unsubscribe", said.Type)
 	}
 }
 
-func (k *socket) subscribe(ctx context.Context, said word) error {
+func (k *socket) addSubscription(ctx context.Context, said word) error {
 	var session regie.ID
 	if said.Session != everySession {
 		var err error
 		if session, err = regie.ParseID(said.Session); err == nil {
-			err = k.server.reaches(ctx, session, said.After)
+			err = k.server.checkPlace(ctx, session, said.After)
 		}
 		if err != nil {
 			return err
@@ -238,20 +238,20 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 		return regie.Errorf(regie.CodeConflict, "a WebSocket follows at most %d sessions: open another one",
 			maxSubscriptions)
 	}
-	if err := k.tell(ctx, news{Type: "subscribed", Session: said.Session}); err != nil {
+	if err := k.writeNews(ctx, news{Type: "subscribed", Session: said.Session}); err != nil {
 		cancel()
 		return err
 	}
 	k.group.Go(func() {
 		defer cancel()
 		defer close(mine.over)
-		k.unfollowed(ctx, said.Session, mine, k.follow(following, ctx, &said, session), following.Err())
+		k.endSubscription(ctx, said.Session, mine, k.followSession(following, ctx, &said, session), following.Err())
 	})
 	return nil
 }
 
-// unfollowed is the end of a subscription: why, and whether it was asked for.
-func (k *socket) unfollowed(ctx context.Context, session string, mine *subscription, err, asked error) {
+// endSubscription is the end of a subscription: why, and whether it was asked for.
+func (k *socket) endSubscription(ctx context.Context, session string, mine *subscription, err, asked error) {
 	k.mu.Lock()
 	if k.follows[session] == mine {
 		delete(k.follows, session)
@@ -260,40 +260,40 @@ func (k *socket) unfollowed(ctx context.Context, session string, mine *subscript
 	switch {
 	case asked != nil:
 	case regie.CodeOf(err) == regie.CodeEngineGone:
-		k.restart(err)
+		k.closeForRestart(err)
 	case err != nil:
 		// the client has gone if this fails
-		_ = k.tell(ctx, news{Type: "error", Session: session, Data: k.server.problem(k.language, err)})
+		_ = k.writeNews(ctx, news{Type: "error", Session: session, Data: k.server.describeProblem(k.language, err)})
 	}
 }
 
-// restart closes the connection because the engine ends, or who has it may not any more; what is
-// read of it ends with that.
-func (k *socket) restart(why error) {
+// closeForRestart closes the connection because the engine ends, or who has it may not any more;
+// what is read of it ends with that.
+func (k *socket) closeForRestart(why error) {
 	if errors.Is(why, access.ErrEnded) {
-		part(k.conn, k.wire, websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+
+		closeWithReason(k.conn, k.wire, websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+
 			": the token was revoked, or has expired")
 		return
 	}
-	part(k.conn, k.wire, websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id")
+	closeWithReason(k.conn, k.wire, websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id")
 }
 
-// part closes a connection with a reason. The library waits seconds for a client's own word on it,
-// and a server that stops for the library: the wire ends before.
-func part(conn *websocket.Conn, wire net.Conn, status websocket.StatusCode, why string) {
+// closeWithReason closes a connection with a reason. The library waits seconds for a client's own
+// word on it, and a server that stops for the library: the wire ends before.
+func closeWithReason(conn *websocket.Conn, wire net.Conn, status websocket.StatusCode, why string) {
 	defer time.AfterFunc(parting, func() { _ = wire.Close() }).Stop()
 	_ = conn.Close(status, why) // the client has gone if this fails
 }
 
-// follow tells what is followed, in the frames of a stream, until following ends. What is being
-// written then is written to its end: with its context the library would end the connection, which
-// others are told on.
-func (k *socket) follow(following, ctx context.Context, said *word, session regie.ID) error {
+// followSession tells what is followed, in the frames of a stream, until following ends. What is
+// being written then is written to its end: with its context the library would end the connection,
+// which others are told on.
+func (k *socket) followSession(following, ctx context.Context, said *word, session regie.ID) error {
 	tell := func(n news) error {
 		if following.Err() != nil {
 			return context.Cause(following)
 		}
-		return k.tell(ctx, n)
+		return k.writeNews(ctx, n)
 	}
 	if said.Session == everySession {
 		return k.server.Service.Events.Watch(following, func(e regie.Event) error {
@@ -306,11 +306,11 @@ func (k *socket) follow(following, ctx context.Context, said *word, session regi
 		return tell(news{Type: event, Session: said.Session, ID: seq, Data: data})
 	}
 	return k.server.Service.Events.Follow(following, session, said.After,
-		func(item dispatch.Item) error { return reply.tell(item, send) })
+		func(item dispatch.Item) error { return reply.sendFrames(item, send) })
 }
 
-// tell writes news. The library takes one at a time.
-func (k *socket) tell(ctx context.Context, n news) error {
+// writeNews writes news. The library takes one at a time.
+func (k *socket) writeNews(ctx context.Context, n news) error {
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -56,10 +56,10 @@ func newSource(name string, text []byte) *source {
 	return s
 }
 
-// lineCount is how many lines there are.
+// lineCount returns how many lines there are.
 func (s *source) lineCount() int { return len(s.lines) - 1 }
 
-// lineAt is one without its end.
+// lineAt returns one without its end.
 func (s *source) lineAt(n int) []byte {
 	return bytes.TrimRight(s.text[s.lines[n]:s.lines[n+1]], "\r\n")
 }
@@ -67,7 +67,7 @@ func (s *source) lineAt(n int) []byte {
 // isBlank reports whether nothing stands in a line.
 func (s *source) isBlank(n int) bool { return len(bytes.TrimSpace(s.lineAt(n))) == 0 }
 
-// sizeOf is that of some lines, in bytes.
+// sizeOf returns that of some lines, in bytes.
 func (s *source) sizeOf(from, to int) int { return s.lines[to] - s.lines[from] }
 
 // markers are the ways to read a file, by the end of its name.
@@ -209,7 +209,7 @@ func (s *source) trimBlank(from, to int) (int, int) {
 	return from, to
 }
 
-// breakAt is the line at which lines that are too many are split.
+// breakAt returns the line at which lines that are too many are split.
 func (s *source) breakAt(from, to int) int {
 	most := from + 1
 	for most < to && s.sizeOf(from, most+1) <= maxChunk {
@@ -241,7 +241,7 @@ func closesBlock(line []byte) bool {
 
 const tabWidth = 4
 
-// indentOf is how deep a line stands, in columns.
+// indentOf returns how deep a line stands, in columns.
 func indentOf(line []byte) int {
 	n := 0
 	for _, b := range line {

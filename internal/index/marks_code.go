@@ -72,7 +72,7 @@ func codeMarks(src *source, braces bool) []mark {
 	return out
 }
 
-// declaredName is the name of what a line declares, "" where it declares nothing.
+// declaredName returns the name of what a line declares, "" where it declares nothing.
 func declaredName(line []byte, depth int, braces bool) string {
 	if m := declares.FindSubmatch(line); m != nil {
 		name, _, _ := strings.Cut(strings.TrimLeft(string(m[2]), "\"<"), "<")
@@ -99,7 +99,7 @@ func declaredName(line []byte, depth int, braces bool) string {
 	return string(m[1])
 }
 
-// commentStart is the line at which the comments and attributes begin that stand right over a
+// commentStart returns the line at which the comments and attributes begin that stand right over a
 // declaration.
 func commentStart(src *source, n int) int {
 	for least := max(0, n-maxComment); n > least; {

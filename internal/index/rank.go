@@ -72,7 +72,7 @@ var dataEnds = map[string]bool{
 	".snap": true, ".golden": true, ".map": true,
 }
 
-// fileWeight is what a file counts by what it is.
+// fileWeight returns what a file counts by what it is.
 func fileWeight(name string, terms []string) float64 {
 	base, end := strings.ToLower(path.Base(name)), strings.ToLower(path.Ext(name))
 	switch {

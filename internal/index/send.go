@@ -145,7 +145,7 @@ func (e *embedding) askEmbedder(ctx context.Context, texts []string, tries int, 
 	}
 }
 
-// countTokens is what texts have at most: no text has more tokens than bytes (decision 29).
+// countTokens returns what texts have at most: no text has more tokens than bytes (decision 29).
 func countTokens(texts []string) (n int64) {
 	for _, text := range texts {
 		n += int64(len(text)) + besides
@@ -153,9 +153,9 @@ func countTokens(texts []string) (n int64) {
 	return n
 }
 
-// chargedTokens is how many tokens a request that failed costs at most. One that was not sent costs
-// nothing, nor does one that was refused; of one whose answer was lost or could not be used nobody
-// knows.
+// chargedTokens returns how many tokens a request that failed costs at most. One that was not sent
+// costs nothing, nor does one that was refused; of one whose answer was lost or could not be used
+// nobody knows.
 func chargedTokens(err error, texts []string) int64 {
 	var failed *provider.Error
 	switch {

@@ -110,7 +110,7 @@ func (s *splitter) lookUp(name string) *word {
 	return w
 }
 
-// nextWord is the word at some place or after it, and where to go on: letters, digits and what
+// nextWord returns the word at some place or after it, and where to go on: letters, digits and what
 // joins them in a name. The end of the text has none.
 func nextWord(text string, at int) (word string, next int) {
 	for at < len(text) {
@@ -131,7 +131,7 @@ func nextWord(text string, at int) (word string, next int) {
 	return text[start:at], at
 }
 
-// wordRune is the size of the character at some place, and whether it belongs to words.
+// wordRune returns the size of the character at some place, and whether it belongs to words.
 func wordRune(text string, at int) (size int, in bool) {
 	b := text[at]
 	if b < utf8.RuneSelf {
@@ -141,8 +141,8 @@ func wordRune(text string, at int) (size int, in bool) {
 	return size, r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// termsOf are the terms of a word as it stands in a text: of a name its parts, each by its English
-// stem, and the whole of it.
+// termsOf returns the terms of a word as it stands in a text: of a name its parts, each by its
+// English stem, and the whole of it.
 func termsOf(word string) []string {
 	if isNumber(word) {
 		return []string{foldAccents(strings.ToLower(strings.ReplaceAll(word, "_", "")))}
@@ -165,8 +165,8 @@ func termsOf(word string) []string {
 	return out
 }
 
-// frenchStems are the French stems of a word's parts, of such as have accents also the stems that
-// they have without: people leave them out.
+// frenchStems returns the French stems of a word's parts, of such as have accents also the stems
+// that they have without: people leave them out.
 func frenchStems(word string) []string {
 	var out []string
 	if isNumber(word) {

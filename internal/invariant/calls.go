@@ -65,8 +65,8 @@ func (c *check) checkDelivered(reply *regie.Message, call *regie.Call, ran map[s
 	ran[key] = call.ID
 }
 
-// effectName is the effect that a call stands for: what the person made of it, else what the model
-// proposed.
+// effectName returns the effect that a call stands for: what the person made of it, else what the
+// model proposed.
 func effectName(call *regie.Call) (string, bool) {
 	arguments := call.Executed
 	if len(arguments) == 0 {

@@ -39,7 +39,7 @@ type asked struct {
 	Reasons  []string `json:"reasons,omitempty" jsonschema:"why it is asked about"`
 }
 
-// listAsks are what a session asks people now.
+// listAsks returns what a session asks people now.
 func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) {
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) 
 // english is the language of what models read, in which all else is that they read here.
 var english = text.New("en")
 
-// showCall is a call as who decides on it has to see it: nothing in it acts or hides.
+// showCall returns a call as who decides on it has to see it: nothing in it acts or hides.
 func showCall(t *text.Printer, review *regie.Review) asked {
 	out := asked{
 		CallID: review.CallID.String(), Tool: plain.Line(review.Tool),

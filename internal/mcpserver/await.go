@@ -76,8 +76,8 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 	return asking(state), err
 }
 
-// stateOf is the state of the session that an event tells, "" for none: most changes are told with
-// what made them.
+// stateOf returns the state of the session that an event tells, "" for none: most changes are told
+// with what made them.
 func stateOf(event *regie.Event) regie.SessionState {
 	var body struct {
 		State regie.SessionState `json:"state"`

@@ -200,8 +200,8 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 	return out, nil
 }
 
-// callWorkspace is the one that a call is about: the server's own, or the known one that the caller
-// named by its id, its name or its directory. It returns CodeNotFound for any other, and
+// callWorkspace returns the one that a call is about: the server's own, or the known one that the
+// caller named by its id, its name or its directory. It returns CodeNotFound for any other, and
 // CodeBadRequest where it has to be named and was not.
 func (s *server) callWorkspace(ctx context.Context, named string) (regie.Workspace, error) {
 	if s.Request.Root != "" {
@@ -265,7 +265,7 @@ func checkMessages(next http.Handler) http.Handler {
 	})
 }
 
-// newTool is a tool whose errors are told with their codes.
+// newTool returns a tool whose errors are told with their codes.
 func newTool[In, Out any](s *server,
 	run func(ctx context.Context, request *mcp.CallToolRequest, in In) (Out, error),
 ) mcp.ToolHandlerFor[In, Out] {

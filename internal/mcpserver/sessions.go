@@ -135,8 +135,8 @@ func (s *server) addSessions(to *mcp.Server) {
 	}
 }
 
-// surfacePolicy is what a run may do that this surface started: nothing but what the settings and
-// people's standing rules allow (spec 4.4). It asks questions where the client can answer.
+// surfacePolicy returns what a run may do that this surface started: nothing but what the settings
+// and people's standing rules allow (spec 4.4). It asks questions where the client can answer.
 func (s *server) surfacePolicy() approval.Policy {
 	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals}
 }
@@ -194,7 +194,7 @@ func isVisible(ctx context.Context, session *regie.Session, scope regie.TokenSco
 	return caller == nil || caller.Has(scope) || caller.Began(session)
 }
 
-// findSession is a session that this server serves, to who may do with it what a scope opens;
+// findSession returns a session that this server serves, to who may do with it what a scope opens;
 // CodeNotFound is also what one of another workspace is (spec 2.1).
 func (s *server) findSession(ctx context.Context, text string, scope regie.TokenScope) (store.SessionSummary, error) {
 	id, err := regie.ParseID(text)
@@ -299,7 +299,7 @@ func (s *server) describeSession(ctx context.Context, session regie.ID) (status,
 	return out, err
 }
 
-// lastAnswer is what the agent said last in a round.
+// lastAnswer returns what the agent said last in a round.
 func lastAnswer(view *store.SessionView, round regie.ID) string {
 	for i := len(view.Thread) - 1; i >= 0; i-- {
 		m := &view.Thread[i].Message

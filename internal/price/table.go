@@ -68,7 +68,7 @@ func Match(vendor, model string, has func(name string) bool) (name string, ok bo
 	return "", false
 }
 
-// withoutVersion is a name without the version at its end.
+// withoutVersion returns a name without the version at its end.
 func withoutVersion(name string) string {
 	if base, ok := strings.CutSuffix(name, "-latest"); ok {
 		return base

@@ -144,13 +144,13 @@ func (r *Room) Limit(most int) {
 // more: then the thread still has a quarter.
 func (r *Room) Thread() int { return max(r.Budget-r.Fixed, r.Budget/4) }
 
-// keptTokens is how much of the thread stays as it is behind a summary; least is how much a summary
-// must take away to be worth a model call.
+// keptTokens returns how much of the thread stays as it is behind a summary; least is how much a
+// summary must take away to be worth a model call.
 func (r *Room) keptTokens() int { return r.Thread() * 3 / 10 }
 func (r *Room) leastKept() int  { return r.Thread() / 10 }
 
-// leastGain is how much a summary must take away where the newest batch is most of the thread: else
-// there would be one at each step.
+// leastGain returns how much a summary must take away where the newest batch is most of the thread:
+// else there would be one at each step.
 func (r *Room) leastGain() int { return r.Thread() / 4 }
 
 // isCrowded reports whether the newest batch, of some tokens, is most of the thread.

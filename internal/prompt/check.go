@@ -85,7 +85,8 @@ func AnswerTo(thread []Entry, text string) Answer {
 var apology = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:i(?:'|’)?m (?:so |very |really )?sorry|i am (?:so |very |really )?sorry|sorry,? (?:but|for|about|that)|` +
 	`apolog(?:y|ies|i[sz]e)|je suis (?:vraiment |sincèrement )?désolée?|désolée?,? (?:pour|de|mais|que)|je m(?:'|’)excuse|excuse[zs]?[- ]moi|mes excuses)`)
 
-// beginningOf is where an apology stands that is one: behind it the text speaks of other things.
+// beginningOf returns where an apology stands that is one: behind it the text speaks of other
+// things.
 func beginningOf(text string) string {
 	text = strings.TrimSpace(text)
 	const most = 200

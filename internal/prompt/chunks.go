@@ -183,7 +183,7 @@ func (c *chunk) isIncluded(d *Documentation) bool {
 		(c.toolkit == "" || slices.Contains(d.Toolkits, c.toolkit)) && (!c.asks || d.Questions) && (!c.index || d.Index)
 }
 
-// renderText is what a chunk says.
+// renderText returns what a chunk says.
 func (c *chunk) renderText(d *Documentation) string {
 	switch {
 	case c.made != nil:

@@ -43,7 +43,7 @@ func (v View) Pieces(w Window, entries []Entry, from, tokens int) []Piece {
 	return out
 }
 
-// droppableBytes is how many bytes dropping the result of each call would free.
+// droppableBytes returns how many bytes dropping the result of each call would free.
 func (v View) droppableBytes(e Entry) []int {
 	if !e.bringsResults() {
 		return nil
@@ -58,8 +58,8 @@ func (v View) droppableBytes(e Entry) []int {
 	return free
 }
 
-// newestStart is where begins what is never hidden: what the model has not answered yet. That is
-// the last reply of the newest round that made calls, with all behind it, or what was said since
+// newestStart returns where begins what is never hidden: what the model has not answered yet. That
+// is the last reply of the newest round that made calls, with all behind it, or what was said since
 // its last answer, or all of the round.
 func newestStart(pieces []Piece) int {
 	first, last := headLength(pieces), len(pieces)-1
@@ -87,7 +87,7 @@ func newestStart(pieces []Piece) int {
 	return max(start, first)
 }
 
-// headLength is how many pieces stand before the thread itself: an earlier summary with its
+// headLength returns how many pieces stand before the thread itself: an earlier summary with its
 // requests.
 func headLength(pieces []Piece) int {
 	n := slices.IndexFunc(pieces, func(p Piece) bool { return p.Place >= 0 })
@@ -159,7 +159,7 @@ func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regi
 	return c
 }
 
-// personText is what a person wrote.
+// personText returns what a person wrote.
 func personText(m *regie.Message) string { return m.LinearText() }
 
 // Drop says which results to leave out so that some tokens become free: the oldest first, of the

@@ -111,7 +111,7 @@ func (w *digestWords) shortenEarlier(earlier string, most int) string {
 	return kept + strings.Join(lines[from:], "\n")
 }
 
-// digestLines are what a digest says of one message, the last line first.
+// digestLines returns what a digest says of one message, the last line first.
 func (w *digestWords) digestLines(p *Piece) (lines []string) {
 	m := p.Message
 	switch {

@@ -56,7 +56,7 @@ func canJoin(s *segment, call *dialect.Call) bool {
 	return last.Role == regie.RolePlan || last.Role == "" && call.Role == "" && last.Kind == call.Kind
 }
 
-// toDialect is a stored call in this dialect.
+// toDialect returns a stored call in this dialect.
 func (v View) toDialect(stored *regie.Call) (dialect.Call, bool) {
 	call := dialect.Call{Tool: jsonSafe(stored.Tool), Kind: stored.Kind}
 	if d, ok := v.JSON.Find(stored.Tool); ok { // a tool may have changed its kind since; its list is that of now
@@ -67,7 +67,7 @@ func (v View) toDialect(stored *regie.Call) (dialect.Call, bool) {
 	return call, sayable
 }
 
-// jsonReply is a reply as the model would have written it here.
+// jsonReply returns a reply as the model would have written it here.
 func (v View) jsonReply(reply *regie.AIReply, calls []regie.Call) []provider.Turn {
 	turn := provider.Turn{Role: provider.RoleAssistant}
 	for i := range reply.Parts {
@@ -194,7 +194,7 @@ func jsonValue(result string) jsontext.Value {
 	return quoted
 }
 
-// jsonSafe is text that every JSON holds.
+// jsonSafe returns text that every JSON holds.
 func jsonSafe(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }

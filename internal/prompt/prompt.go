@@ -68,7 +68,7 @@ func userTurn(text string) provider.Turn {
 // make more than that are few, but their thread must stay legal.
 const maxBatch = 128
 
-// nativeReply is a reply with its calls.
+// nativeReply returns a reply with its calls.
 func (v View) nativeReply(reply *regie.AIReply, all []regie.Call) []provider.Turn {
 	calls := shownCalls(all)
 	turn := provider.Turn{Role: provider.RoleAssistant, Parts: make([]provider.Part, 0, len(reply.Parts))}
@@ -113,8 +113,8 @@ func sayAfter(turn *provider.Turn, post string) {
 	turn.Parts = slices.Insert(turn.Parts, at, textPart("\n\n[once all of it succeeds: "+post+"]"))
 }
 
-// readableText is a part's text. Of a reply that could not be read the model sees what it wrote,
-// shortened, without the mark for people.
+// readableText returns a part's text. Of a reply that could not be read the model sees what it
+// wrote, shortened, without the mark for people.
 func readableText(part *regie.Part) string {
 	if part.Type == regie.PartText {
 		if raw, ok := dialect.Unreadable(part.Text); ok {
@@ -127,7 +127,7 @@ func readableText(part *regie.Part) string {
 // maxUnreadable bounds what a model sees again of a reply that could not be read, in bytes.
 const maxUnreadable = 8000
 
-// nonEmptyText is a text that no API refuses for being empty.
+// nonEmptyText returns a text that no API refuses for being empty.
 func nonEmptyText(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "(nothing)"

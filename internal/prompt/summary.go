@@ -82,7 +82,7 @@ func (v View) SummaryFault(text string, pieces []Piece) string {
 	return ""
 }
 
-// summaryTurn is a CONTEXT_SUMMARY as the model reads it.
+// summaryTurn returns a CONTEXT_SUMMARY as the model reads it.
 func (v View) summaryTurn(content *regie.SystemContent) []provider.Turn {
 	c := content.Compaction
 	if c.Hidden == 0 { // each result that was dropped says so itself

@@ -145,8 +145,8 @@ func (w Window) Shown(entries []Entry, from int, add func(e Entry, place int)) {
 	}
 }
 
-// placeOf is where a piece stands in the thread, also where it is a request that is shown behind
-// the summary; -1 for the summary.
+// placeOf returns where a piece stands in the thread, also where it is a request that is shown
+// behind the summary; -1 for the summary.
 func (w Window) placeOf(p *Piece) int {
 	for _, r := range w.Requests {
 		if p.Place < 0 && r.Message == p.Message {
@@ -175,7 +175,7 @@ const minDropped = 300
 // no advice.
 const maxDroppedError = 80
 
-// dropResult is a call whose result is dropped, and whether that makes it shorter.
+// dropResult returns a call whose result is dropped, and whether that makes it shorter.
 func (v View) dropResult(c regie.Call) (regie.Call, bool) {
 	switch {
 	case c.Error != nil && len(c.Error.Message)+len(c.Error.Hint) > minDropped:
@@ -188,13 +188,13 @@ func (v View) dropResult(c regie.Call) (regie.Call, bool) {
 	return c, true
 }
 
-// resultSize is about how many bytes a call's result takes in a prompt.
+// resultSize returns about how many bytes a call's result takes in a prompt.
 func resultSize(c *regie.Call) int {
 	text, _ := resultText(c)
 	return len(text)
 }
 
-// droppedText is what stands where a result was dropped.
+// droppedText returns what stands where a result was dropped.
 func (v View) droppedText(c *regie.Call) string {
 	name := "session.read_result"
 	if v.JSON == nil {

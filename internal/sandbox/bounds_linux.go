@@ -149,7 +149,7 @@ func (s *supervisor) readUsage() (u usage) {
 	return u
 }
 
-// ownMemory is a process's memory with its part of what it shares. A process that keeps others
+// ownMemory returns a process's memory with its part of what it shares. A process that keeps others
 // from reading it counts in full.
 func (p *process) ownMemory() (own int64) {
 	data, err := os.ReadFile(procDir(p.pid) + "/smaps_rollup")

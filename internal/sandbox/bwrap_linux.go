@@ -39,8 +39,8 @@ func (s *Sandbox) findBwrap() string {
 	return ""
 }
 
-// bwrapArgs are bubblewrap's arguments, up to the program that it runs. Later ones lie upon earlier
-// ones.
+// bwrapArgs returns bubblewrap's arguments, up to the program that it runs. Later ones lie upon
+// earlier ones.
 func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []string, n *nests) []string {
 	home := s.insideHome()
 	args := []string{
@@ -90,7 +90,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 	return append(args, "--", helperPath)
 }
 
-// insideHome is what the home directory is for a command: an empty one of its own.
+// insideHome returns what the home directory is for a command: an empty one of its own.
 func (s *Sandbox) insideHome() string {
 	home := s.config.Home
 	if home == "" || home == "/" || !filepath.IsAbs(home) || slices.ContainsFunc(systemDirs,
@@ -136,8 +136,8 @@ func (n *nests) guardArgs() (args []string) {
 	return args
 }
 
-// bwrapRules are Landlock's inside bubblewrap, which shows nothing that may not be read: they say a
-// second time what may be written.
+// bwrapRules returns Landlock's inside bubblewrap, which shows nothing that may not be read: they
+// say a second time what may be written.
 func (s *Sandbox) bwrapRules(root string) []rule {
 	return []rule{
 		{"/", accessRead},

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// changedAt is when a file's inode changed last, in nanoseconds: unlike its time of modification,
-// no command sets it.
+// changedAt returns when a file's inode changed last, in nanoseconds: unlike its time of
+// modification, no command sets it.
 func changedAt(info fs.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return stat.Ctim.Nano()

@@ -182,7 +182,7 @@ func (g *guard) readFile(name string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// listDir are the names in a directory. It does not wait at a FIFO.
+// listDir returns the names in a directory. It does not wait at a FIFO.
 func (g *guard) listDir(dir string) (names []string) {
 	if !g.hasDir(dir) {
 		return nil
@@ -225,7 +225,7 @@ func (g *guard) settleChanges() (out []Moved) {
 	return out
 }
 
-// compareOnce is one look at a workspace.
+// compareOnce returns one look at a workspace.
 func (g *guard) compareOnce(n *nests) (out []Moved) {
 	now := g.takePicture(n)
 	before := g.before.held

@@ -13,7 +13,7 @@ import (
 // bubblewrap any version will do.
 const landlockNeeded = 6
 
-// landlockVersion is that of the kernel's interface, 0 where it has none.
+// landlockVersion returns that of the kernel's interface, 0 where it has none.
 func landlockVersion() int {
 	version, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -36,7 +36,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handledRights are the rights that a version can take away.
+// handledRights returns the rights that a version can take away.
 func handledRights(version int) uint64 {
 	rights := uint64(readRights | makeRights | deviceRights)
 	if version >= 2 {

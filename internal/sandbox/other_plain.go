@@ -7,5 +7,5 @@ import "os/exec"
 // endGroup does nothing: there are no process groups here.
 func endGroup(*exec.Cmd) {}
 
-// exitOf is how a command ended.
+// exitOf returns how a command ended.
 func exitOf(cmd *exec.Cmd) (code int, signal string) { return cmd.ProcessState.ExitCode(), "" }

@@ -15,7 +15,7 @@ func endGroup(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// exitOf is how a command ended.
+// exitOf returns how a command ended.
 func exitOf(cmd *exec.Cmd) (code int, signal string) {
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {

@@ -65,7 +65,7 @@ func (s *Sandbox) unfitOwner(root string, tier Tier) error {
 	return err
 }
 
-// readablePaths are the paths outside the workspace that commands may read.
+// readablePaths returns the paths outside the workspace that commands may read.
 func (s *Sandbox) readablePaths(root string, who identity, env []string) []string {
 	out := slices.Clone(systemDirs)
 	add := func(path string) {
@@ -120,8 +120,8 @@ func (s *Sandbox) isHidden(path string) bool {
 	return slices.ContainsFunc(s.config.Hidden, func(h string) bool { return isWithin(path, h) })
 }
 
-// maskedPaths are the paths that stay closed although what they lie in is readable: what is hidden,
-// and for commands with the access to root's files those that are root's alone.
+// maskedPaths returns the paths that stay closed although what they lie in is readable: what is
+// hidden, and for commands with the access to root's files those that are root's alone.
 func (s *Sandbox) maskedPaths(who identity) []string {
 	out := slices.Clone(s.config.Hidden)
 	if !who.namespace {
@@ -149,8 +149,8 @@ func (s *Sandbox) maskedPaths(who identity) []string {
 	return out
 }
 
-// rulesAround are the rules that open a directory but for what lies in its holes. A directory with
-// a hole in it is opened name by name, so nothing new can be made right in it.
+// rulesAround returns the rules that open a directory but for what lies in its holes. A directory
+// with a hole in it is opened name by name, so nothing new can be made right in it.
 func rulesAround(dir string, holes []string, a access) []rule {
 	if slices.ContainsFunc(holes, func(h string) bool { return isWithin(dir, h) }) {
 		return nil
@@ -197,7 +197,7 @@ func absolutePath(name, from string) string {
 	return filepath.Join(from, name)
 }
 
-// linkedDirs are the directories outside a workspace that git needs in it, where it is a linked
+// linkedDirs returns the directories outside a workspace that git needs in it, where it is a linked
 // work tree: what git has of it in the main repository, and that repository. It must name this
 // workspace as its own, or a file in the workspace could have any directory shown to commands.
 func linkedDirs(root string) []string {
@@ -220,9 +220,9 @@ func linkedDirs(root string) []string {
 	return dirs
 }
 
-// landlockRules are those of the tier Landlock. A rule cannot take away what another one gives, so
-// all of the workspace can be written but what was not looked through for repositories; the guard
-// puts back what git and Regie run.
+// landlockRules returns those of the tier Landlock. A rule cannot take away what another one gives,
+// so all of the workspace can be written but what was not looked through for repositories; the
+// guard puts back what git and Regie run.
 func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []string) []rule {
 	root := n.root
 	var out []rule

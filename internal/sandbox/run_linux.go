@@ -296,7 +296,7 @@ func (r *running) readOutput(from *os.File, said *Excerpt) {
 	}
 }
 
-// lineOf is how an output begins, in one line.
+// lineOf returns how an output begins, in one line.
 func lineOf(output []byte) string {
 	if len(output) == 0 {
 		return "it ended without a word"
@@ -352,8 +352,8 @@ func (r *running) openPipes() (*pipes, []*os.File, error) {
 	return &ours, theirs, nil
 }
 
-// untilMoment is the moment, by the clock of the machine, at which so much of a time will be over;
-// 0: never. It fails where it is over.
+// untilMoment returns the moment, by the clock of the machine, at which so much of a time will be
+// over; 0: never. It fails where it is over.
 func untilMoment(left func() time.Duration) (int64, error) {
 	if left == nil {
 		return 0, nil
@@ -366,8 +366,8 @@ func untilMoment(left func() time.Duration) (int64, error) {
 	return now + rest.Nanoseconds(), nil
 }
 
-// sinceBoot is the clock that all processes of the machine share, that nobody sets, and that goes
-// on while the machine sleeps, in nanoseconds.
+// sinceBoot returns the clock that all processes of the machine share, that nobody sets, and that
+// goes on while the machine sleeps, in nanoseconds.
 func sinceBoot() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // fails for a clock that is none only

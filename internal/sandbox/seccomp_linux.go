@@ -30,9 +30,9 @@ const (
 	tmpfileBit = 0o20000000 // __O_TMPFILE
 )
 
-// refusedCalls are system calls that no command needs and that have let programs out of sandboxes:
-// looking into other processes, mounts, namespaces, kernel programs, keys, the machine's state.
-// Those of one machine alone stand in its own file.
+// refusedCalls returns system calls that no command needs and that have let programs out of
+// sandboxes: looking into other processes, mounts, namespaces, kernel programs, keys, the machine's
+// state. Those of one machine alone stand in its own file.
 func refusedCalls() []uint32 {
 	return append([]uint32{
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
@@ -111,7 +111,7 @@ var shared = []uint32{
 	unix.SYS_PIDFD_OPEN,
 }
 
-// filterProgram is the filter of a command; alone says that it has namespaces of its own.
+// filterProgram returns the filter of a command; alone says that it has namespaces of its own.
 func filterProgram(s sockets, alone bool) *filter {
 	f := &filter{}
 	f.loadWord(dataArch)

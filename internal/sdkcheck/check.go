@@ -186,7 +186,7 @@ func (f Format) Measure(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used, in nanoseconds.
+// processorTime returns what this process has used, in nanoseconds.
 func processorTime(b *testing.B) int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -184,8 +184,8 @@ func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time
 	return d
 }
 
-// rankOf is where an ask queues. API's own are served in the order in which they come: none of them
-// is what a person looks at just now.
+// rankOf returns where an ask queues. API's own are served in the order in which they come: none of
+// them is what a person looks at just now.
 func rankOf(kind Kind, ask Ask) int {
 	switch {
 	case ask == AskWake:

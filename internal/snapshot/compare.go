@@ -191,8 +191,8 @@ func (c *compared) removeOthers(others []regie.FileChange) {
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return f.theirs })
 }
 
-// fileState is a node as a file's state. Of a file whose content is not held the hash is that of
-// what the file system says.
+// fileState returns a node as a file's state. Of a file whose content is not held the hash is that
+// of what the file system says.
 func (n *node) fileState() regie.FileState {
 	switch {
 	case n.Mode.Type() == fs.ModeSymlink:
@@ -207,7 +207,7 @@ func (n *node) fileState() regie.FileState {
 	}
 }
 
-// changeTo is what became of a node that was there before.
+// changeTo returns what became of a node that was there before.
 func (n *node) changeTo(after regie.FileState) regie.FileChange {
 	return regie.FileChange{Path: n.Path, Before: n.fileState(), After: after}
 }
@@ -397,8 +397,8 @@ func pluralize(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// changeMark is a letter for what became of a file, as git has it: added, deleted, modified, of
-// another type, and P for its permissions alone.
+// changeMark returns a letter for what became of a file, as git has it: added, deleted, modified,
+// of another type, and P for its permissions alone.
 func changeMark(f *regie.FileChange) string {
 	switch {
 	case !f.Before.Exists():

@@ -96,7 +96,7 @@ const spare = 64 << 20
 // abandoned is how long a call's tree is kept of which nobody has asked what it did.
 const abandoned = 30 * 24 * time.Hour
 
-// neededTrees are the trees that are needed, by their names, and the contents that they name.
+// neededTrees returns the trees that are needed, by their names, and the contents that they name.
 func (p *place) neededTrees() (names map[string]bool, contents map[regie.Hash]bool) {
 	names, contents = map[string]bool{}, map[regie.Hash]bool{}
 	note := func(t *tree) {
@@ -180,7 +180,7 @@ func (s *Store) evictOldest(opened regie.ID) {
 	}
 }
 
-// usageOf is what is kept of a workspace, in bytes, and when it was used last.
+// usageOf returns what is kept of a workspace, in bytes, and when it was used last.
 func usageOf(dir string) (bytes int64, used time.Time) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

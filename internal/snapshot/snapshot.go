@@ -93,7 +93,7 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	return said, explainError(err)
 }
 
-// skippedPath is what is left out of a workspace, relative to it.
+// skippedPath returns what is left out of a workspace, relative to it.
 func (s *Store) skippedPath(root string) string {
 	skip, err := filepath.EvalSymlinks(s.skip)
 	if err != nil {
@@ -214,7 +214,7 @@ func (p *place) takeSnapshot(ctx context.Context, dir string, before *tree) (*tr
 	return now, said, err
 }
 
-// rulesOf are the ignore files that counted in the directories that there were.
+// rulesOf returns the ignore files that counted in the directories that there were.
 func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
 	dirs := map[string]bool{".": true}
 	for i := range t.nodes {

@@ -192,7 +192,7 @@ func (e *entry) describeExpected(name string) string {
 	}
 }
 
-// invalidParameter is an error that the same arguments would meet again.
+// invalidParameter returns an error that the same arguments would meet again.
 func invalidParameter(param, message string) *regie.CallError {
 	return &regie.CallError{Code: regie.CodeBadArguments, Message: cleanText(message, 2000), Param: cleanText(param, 60)}
 }

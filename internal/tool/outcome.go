@@ -58,7 +58,7 @@ func callError(err error) *regie.CallError {
 	return out
 }
 
-// unknownOutcome is the outcome that only evidence or a person ends (decision 5).
+// unknownOutcome returns the outcome that only evidence or a person ends (decision 5).
 func unknownOutcome(err error) Outcome {
 	problem := callError(err)
 	code := regie.CodeOutcomeUnknown

@@ -122,7 +122,7 @@ func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
 	return a.value
 }
 
-// describeTracked is what was changed, behind an error.
+// describeTracked returns what was changed, behind an error.
 func describeTracked(t Tracked) string {
 	if t.Told == "" {
 		return ""

@@ -14,7 +14,7 @@ type picking struct {
 	picked int
 }
 
-// matchingOptions are the options that hold what was typed.
+// matchingOptions returns the options that hold what was typed.
 func (p *picking) matchingOptions() (out []chat.Option) {
 	oneLine := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 	for _, o := range p.Options {

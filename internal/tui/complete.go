@@ -99,8 +99,8 @@ func (p *popup) fetchFiles(m *model, word string) {
 	})
 }
 
-// findFiles are paths of the workspace that hold a name in whatever capitals, as far as the engine
-// lists them.
+// findFiles returns paths of the workspace that hold a name in whatever capitals, as far as the
+// engine lists them.
 func findFiles(ctx context.Context, control chat.Control, root, name string) []string {
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil

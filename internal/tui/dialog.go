@@ -75,7 +75,7 @@ func (m *model) answerKey(name, typed string) {
 	}
 }
 
-// keyNamed is a key of the dialog, nil where it has none of that name.
+// keyNamed returns a key of the dialog, nil where it has none of that name.
 func (m *model) keyNamed(name string) func() {
 	list, busy := m.dialog.dialogKeys(m)
 	key := chat.FindKey(list, name)
@@ -130,7 +130,7 @@ func (m *model) closeOvertaken() {
 	m.closeDialog()
 }
 
-// renderDialog is what a dialog asks, in at most so many lines. Where it does not fit no key
+// renderDialog returns what a dialog asks, in at most so many lines. Where it does not fit no key
 // decides anything.
 func (m *model) renderDialog(most int) [][]span {
 	m.screen.small = false
@@ -145,7 +145,7 @@ func (m *model) renderDialog(most int) [][]span {
 	return lines
 }
 
-// keyLines are what can be pressed, on as many lines as it needs; a key stays on its line.
+// keyLines returns what can be pressed, on as many lines as it needs; a key stays on its line.
 func keyLines(list []chat.Key, width int) [][]span {
 	const bound = "\u00a0"
 	var line []span
@@ -167,8 +167,8 @@ func keyLines(list []chat.Key, width int) [][]span {
 	return prefixLines(lines, span{text: "  "}, span{text: "  "})
 }
 
-// renderQuestion is what is asked, at the head of a dialog, on at most a fifth of the screen; it
-// stands whole above.
+// renderQuestion returns what is asked, at the head of a dialog, on at most a fifth of the screen;
+// it stands whole above.
 func (s *screen) renderQuestion(said string) [][]span {
 	bold := style{bold: true}
 	lines := wrapSpans([]span{{said, bold}}, s.width-4)
@@ -178,8 +178,8 @@ func (s *screen) renderQuestion(said string) [][]span {
 	return prefixLines(lines, span{"? ", style{fg: yellow, bold: true}}, span{text: "  "})
 }
 
-// renderChoices are several things to choose from, as many around the one that is picked as have
-// room.
+// renderChoices returns several things to choose from, as many around the one that is picked as
+// have room.
 func (s *screen) renderChoices(options []string, picked int) (lines [][]span) {
 	most := max(3, s.height/2)
 	from := min(max(0, picked-most/2), max(0, len(options)-most))

@@ -31,7 +31,7 @@ type editor struct {
 	pastes []string
 }
 
-// pasteAt is the paste that a character stands for, -1 for any other character.
+// pasteAt returns the paste that a character stands for, -1 for any other character.
 func (e *editor) pasteAt(r rune) int {
 	if i := int(r - firstMark); i >= 0 && i < len(e.pastes) {
 		return i
@@ -39,7 +39,7 @@ func (e *editor) pasteAt(r rune) int {
 	return -1
 }
 
-// fullText is what was written, with what was pasted.
+// fullText returns what was written, with what was pasted.
 func (e *editor) fullText() string {
 	var b strings.Builder
 	for _, r := range e.text {
@@ -96,7 +96,7 @@ func (e *editor) removeRunes(from, to int) {
 	}
 }
 
-// clusterLength is how many characters from one on a reader takes for one.
+// clusterLength returns how many characters from one on a reader takes for one.
 func (e *editor) clusterLength(i int) int {
 	if i >= len(e.text) || e.pasteAt(e.text[i]) >= 0 {
 		return min(1, len(e.text)-i)
@@ -105,7 +105,7 @@ func (e *editor) clusterLength(i int) int {
 	return max(1, len([]rune(cluster)))
 }
 
-// clusterStart is where the characters before the cursor begin that a reader takes for one.
+// clusterStart returns where the characters before the cursor begin that a reader takes for one.
 func (e *editor) clusterStart() int {
 	i := max(0, e.at-32)
 	for i < e.at && i+e.clusterLength(i) < e.at {
@@ -114,14 +114,14 @@ func (e *editor) clusterStart() int {
 	return i
 }
 
-// wordAtCursor is the word at the cursor, with where it begins.
+// wordAtCursor returns the word at the cursor, with where it begins.
 func (e *editor) wordAtCursor() (string, int) {
 	from := e.seekBoundary(-1, unicode.IsSpace)
 	return string(e.text[from:e.at]), from
 }
 
-// seekBoundary is how far the text goes on from the cursor, in one direction, without something
-// like that.
+// seekBoundary returns how far the text goes on from the cursor, in one direction, without
+// something like that.
 func (e *editor) seekBoundary(by int, ends func(rune) bool) int {
 	i := e.at
 	for by < 0 && i > 0 && !ends(e.text[i-1]) || by > 0 && i < len(e.text) && !ends(e.text[i]) {
@@ -130,7 +130,7 @@ func (e *editor) seekBoundary(by int, ends func(rune) bool) int {
 	return i
 }
 
-// wordEnd is where the next word ends in a direction.
+// wordEnd returns where the next word ends in a direction.
 func (e *editor) wordEnd(by int) int {
 	from := *e
 	from.at = e.seekBoundary(by, func(r rune) bool { return !unicode.IsSpace(r) })

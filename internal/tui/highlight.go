@@ -12,7 +12,7 @@ import (
 // written to make them so.
 var patienceWithCode = 100 * time.Millisecond
 
-// highlightCode are the lines of a piece of code, in colours where its language is known.
+// highlightCode returns the lines of a piece of code, in colours where its language is known.
 func highlightCode(source, lang string) (out [][]span) {
 	lexer := lexers.Get(lang)
 	if lang == "" || lexer == nil {
@@ -50,7 +50,7 @@ func plainCode(source string) (out [][]span) {
 	return out
 }
 
-// expandTabs are shown as spaces: a terminal's own would not be counted.
+// expandTabs returns shown as spaces: a terminal's own would not be counted.
 func expandTabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
 // tokenStyles are the colours of code, by type, else by what the type is a part of.

@@ -12,7 +12,7 @@ import (
 // done is what work hands back to the loop: what is to happen there.
 type done func()
 
-// delayCommand is a command that has something happen in the loop after a while.
+// delayCommand returns a command that has something happen in the loop after a while.
 func delayCommand(d time.Duration, then done) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return then })
 }
@@ -57,7 +57,7 @@ func (l *loop) queueCommand(cmd tea.Cmd) {
 	}
 }
 
-// takeCommands are the commands that the library has not got.
+// takeCommands returns the commands that the library has not got.
 func (l *loop) takeCommands() tea.Cmd {
 	cmds := l.cmds
 	l.cmds = nil

@@ -123,8 +123,8 @@ func (r *markdown) renderFinished(source string) [][]span {
 	return out
 }
 
-// renderDraft are lines of a block that may go on, none wider than the reply. What the block says
-// acts on nothing: see internal/plain.
+// renderDraft returns lines of a block that may go on, none wider than the reply. What the block
+// says acts on nothing: see internal/plain.
 func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
 	doc, known := r.parseSource(source)
 	out := (&page{source: []byte(source)}).renderBlocks(doc, r.width)
@@ -135,7 +135,7 @@ func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
 	return out, known
 }
 
-// renderLeft are the lines of what is not complete.
+// renderLeft returns the lines of what is not complete.
 func (r *markdown) renderLeft() [][]span {
 	out, _ := r.renderDraft(r.open + plain.Strip(r.partial) + "\n")
 	return out
@@ -144,8 +144,8 @@ func (r *markdown) renderLeft() [][]span {
 // page walks through one parsed source.
 type page struct{ source []byte }
 
-// renderBlocks are the blocks below a node, with an empty line between those that are not items of
-// a tight list.
+// renderBlocks returns the blocks below a node, with an empty line between those that are not items
+// of a tight list.
 func (p *page) renderBlocks(parent ast.Node, width int) [][]span {
 	var out [][]span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {
@@ -256,7 +256,7 @@ func prefixLines(lines [][]span, first, others span) [][]span {
 	return out
 }
 
-// renderInline is the text below a node.
+// renderInline returns the text below a node.
 func (p *page) renderInline(parent ast.Node, s style) []span {
 	var out []span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {
@@ -303,8 +303,8 @@ func (p *page) renderInline(parent ast.Node, s style) []span {
 	return out
 }
 
-// unescapeText is a text as it is read: escapes and entities say what they mean, and nothing that
-// acts comes in through one.
+// unescapeText returns a text as it is read: escapes and entities say what they mean, and nothing
+// that acts comes in through one.
 func (p *page) unescapeText(n *ast.Text) string {
 	value := n.Segment.Value(p.source)
 	if !n.IsRaw() {
@@ -313,7 +313,7 @@ func (p *page) unescapeText(n *ast.Text) string {
 	return plain.Strip(string(value))
 }
 
-// renderLink is a text with where it leads: a person sees the address, not only what the model
+// renderLink returns a text with where it leads: a person sees the address, not only what the model
 // calls it.
 func (p *page) renderLink(n ast.Node, destination []byte, s style) []span {
 	address := s

@@ -31,7 +31,7 @@ func (g *meter) describeContext(m *model) string {
 	return m.Text.T("context %d%%", min(999, int(g.prompt*100/g.budget)))
 }
 
-// describeCost is what the chat has cost.
+// describeCost returns what the chat has cost.
 func (g *meter) describeCost(m *model) string {
 	out := g.before
 	for _, s := range g.counted {
@@ -74,8 +74,8 @@ func (g *meter) takenUp(past *chat.Past) {
 	}
 }
 
-// nextModel is the model that answers the next message, as far as that is known: what this chat
-// asks for, else what the newest run was asked with, else what the engine has.
+// nextModel returns the model that answers the next message, as far as that is known: what this
+// chat asks for, else what the newest run was asked with, else what the engine has.
 func nextModel(m *model) string {
 	if model := cmp.Or(m.Request.Model, m.meter.model); model != "" {
 		return model

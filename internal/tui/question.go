@@ -73,7 +73,7 @@ func (q *questioning) dialogKeys(m *model) ([]chat.Key, bool) {
 	return append(list, later), q.busy
 }
 
-// tickedOptions are the numbers of the options that are chosen, of several.
+// tickedOptions returns the numbers of the options that are chosen, of several.
 func (q *questioning) tickedOptions() []string {
 	var numbers []string
 	for i := range q.asked.Module.Options {

@@ -44,7 +44,7 @@ func (s *screen) rememberDrawn(d drawn) {
 	s.drawn = append(s.drawn[keep:], d)
 }
 
-// lastDrawn is the live part as it was given to be drawn last.
+// lastDrawn returns the live part as it was given to be drawn last.
 func (s *screen) lastDrawn() []string {
 	if len(s.drawn) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (p *paper) addSpace() {
 	}
 }
 
-// trimRight is a line without spaces at its end.
+// trimRight returns a line without spaces at its end.
 func trimRight(line []span) []span {
 	for n, last := range slices.Backward(line) {
 		if text := strings.TrimRight(last.text, " "); text != "" {
@@ -182,8 +182,8 @@ func (p *paper) addNote(text string) {
 	}
 }
 
-// formatNote is a line beside the replies as it is shown: by what it begins with. said says that it
-// is a person's message.
+// formatNote returns a line beside the replies as it is shown: by what it begins with. said says
+// that it is a person's message.
 func formatNote(line string, said bool, width int) [][]span {
 	bare := strings.TrimLeft(line, " ")
 	indent := strings.Repeat(" ", min(len(line)-len(bare), width/2))
@@ -204,7 +204,7 @@ func formatNote(line string, said bool, width int) [][]span {
 	return prefixLines(wrapSpans([]span{{text: expandTabs(bare)}}, width-len(indent)), span{text: indent}, span{text: indent})
 }
 
-// diffLine is a line of a diff, or of an output, behind its bar.
+// diffLine returns a line of a diff, or of an output, behind its bar.
 func diffLine(bar, line string, width int) [][]span {
 	var s style
 	switch {
@@ -221,7 +221,7 @@ func diffLine(bar, line string, width int) [][]span {
 	return prefixLines(chopLine([]span{{expandTabs(line), s}}, width-len([]rune(bar))), edge, edge)
 }
 
-// renderLive is the open block of the reply, at most so many lines of it, the last ones.
+// renderLive returns the open block of the reply, at most so many lines of it, the last ones.
 func (p *paper) renderLive(most int) [][]span {
 	if of := fmt.Sprint(p.width, p.open, p.partial); of != p.tailOf {
 		p.tail, p.tailOf = p.renderLeft(), of

@@ -28,7 +28,7 @@ const (
 	cyan    colour = 36
 )
 
-// sgrCode is the style's SGR sequence, "" where it is plain.
+// sgrCode returns the style's SGR sequence, "" where it is plain.
 func (s style) sgrCode(colours bool) string {
 	var b []string
 	for i, is := range []bool{s.bold, s.faint, s.italic, s.underline, s.reverse, s.strike, colours && s.fg != 0} {
@@ -61,7 +61,7 @@ func paintLine(line []span, colours bool) string {
 	return b.String()
 }
 
-// widthOf is how many columns spans take.
+// widthOf returns how many columns spans take.
 func widthOf(line []span) int {
 	n := 0
 	for _, s := range line {
@@ -70,7 +70,7 @@ func widthOf(line []span) int {
 	return n
 }
 
-// splitClusters are the characters of spans as a reader counts them, each with its columns.
+// splitClusters returns the characters of spans as a reader counts them, each with its columns.
 func splitClusters(line []span) iter.Seq2[span, int] {
 	return func(yield func(span, int) bool) {
 		for _, s := range line {

@@ -65,10 +65,11 @@ func (t *terminal) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// insertLines is how lines get above the live part in a terminal of any size, which may be another
-// one by now than anybody here knows: the cursor goes up to the beginning of the live part, which
-// is written over and anew below the lines, and drawn by the library once more (model.print). rows
-// is how many it has drawn: it may change some of these before it draws all, and needs the room.
+// insertLines returns how lines get above the live part in a terminal of any size, which may be
+// another one by now than anybody here knows: the cursor goes up to the beginning of the live part,
+// which is written over and anew below the lines, and drawn by the library once more (model.print).
+// rows is how many it has drawn: it may change some of these before it draws all, and needs the
+// room.
 func (t *terminal) insertLines(rows, up int, lines string) string {
 	var b strings.Builder
 	b.WriteString("\r")
@@ -93,7 +94,7 @@ func (t *terminal) insertLines(rows, up int, lines string) string {
 	return b.String()
 }
 
-// cursorSteps is the count of a movement of the cursor: one where it is left out.
+// cursorSteps returns the count of a movement of the cursor: one where it is left out.
 func cursorSteps(digits []byte) int {
 	n, _ := strconv.Atoi(cmp.Or(string(digits), "1"))
 	return n
@@ -127,8 +128,8 @@ func reflowCursor(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	}
 }
 
-// linesGrown is how many lines lie more above the cursor when the live part is broken anew at a
-// width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
+// linesGrown returns how many lines lie more above the cursor when the live part is broken anew at
+// a width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
 func (s *screen) linesGrown(width int) int {
 	least := -1
 	for i := range s.drawn {

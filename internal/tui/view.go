@@ -63,7 +63,8 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// renderInput is the prompt with what the person writes, at most so many lines around the cursor.
+// renderInput returns the prompt with what the person writes, at most so many lines around the
+// cursor.
 func (m *model) renderInput(width, most int) (lines [][]span, y, x int) {
 	if m.history.searching {
 		return m.history.render(m, width)
@@ -88,13 +89,13 @@ func (m *model) renderInput(width, most int) (lines [][]span, y, x int) {
 	return lines, y - from, x + 2
 }
 
-// describePaste is what a paste is shown as.
+// describePaste returns what a paste is shown as.
 func (m *model) describePaste(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// renderBelow is what stands under the prompt, in at most so many lines: what can be completed,
-// before the status.
+// renderBelow returns what stands under the prompt, in at most so many lines: what can be
+// completed, before the status.
 func (m *model) renderBelow(width, most int) [][]span {
 	lines := m.popup.render(m, width, most)
 	if hint := cmp.Or(m.hint, m.Asking); hint != "" {
@@ -104,7 +105,7 @@ func (m *model) renderBelow(width, most int) [][]span {
 	return lines[:min(len(lines), most)]
 }
 
-// renderQueued are the messages that wait for their turn.
+// renderQueued returns the messages that wait for their turn.
 func (m *model) renderQueued(width int) (out [][]span) {
 	queue := m.Queue()
 	for i, q := range queue {
@@ -119,8 +120,8 @@ func (m *model) renderQueued(width int) (out [][]span) {
 	return out
 }
 
-// renderStatus is the line at the bottom: what the agent does, the model, how full its context is,
-// what it costs.
+// renderStatus returns the line at the bottom: what the agent does, the model, how full its context
+// is, what it costs.
 func (m *model) renderStatus(width int) []span {
 	parts := [][]span{m.describeActivity()}
 	add := func(s string) {
@@ -150,7 +151,7 @@ func (m *model) renderStatus(width int) []span {
 	return out
 }
 
-// describeActivity is what happens now, and what a key does about it.
+// describeActivity returns what happens now, and what a key does about it.
 func (m *model) describeActivity() []span {
 	faint, look := style{faint: true}, style{fg: yellow}
 	since := ""
@@ -189,7 +190,7 @@ func (m *model) describeActivity() []span {
 	return []span{{words[0], look}, {"  " + words[1], faint}}
 }
 
-// answerHint is what a key does about what waits for the person.
+// answerHint returns what a key does about what waits for the person.
 func (m *model) answerHint() string {
 	switch t := m.Text; {
 	case !m.armed && !m.draft.isEmpty():

@@ -43,7 +43,7 @@ func (w *work) addOutput(d *dispatch.Delta) bool {
 	return true
 }
 
-// runningCall is the running call with an id; one begins where there is none.
+// runningCall returns the running call with an id; one begins where there is none.
 func (w *work) runningCall(id regie.ID) *running {
 	i := slices.IndexFunc(w.running, func(r running) bool { return r.id == id })
 	if i < 0 {
@@ -82,8 +82,8 @@ func (w *work) handleEvent(event *regie.Event, body *chat.Body) {
 	}
 }
 
-// renderLines are the live part of the work: what runs, and as much of the plan as there is room
-// for.
+// renderLines returns the live part of the work: what runs, and as much of the plan as there is
+// room for.
 func (w *work) renderLines(m *model, most int) [][]span {
 	plan := 0
 	if len(w.plan) > 0 {
@@ -94,7 +94,7 @@ func (w *work) renderLines(m *model, most int) [][]span {
 	return out[:min(len(out), max(most, 0))]
 }
 
-// onTheirWay are the calls that run, with the end of what they put out.
+// onTheirWay returns the calls that run, with the end of what they put out.
 func (w *work) onTheirWay(m *model, most int) [][]span {
 	var out [][]span
 	for i := range w.running {
@@ -123,8 +123,8 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 	return out[:min(len(out), max(most, 0))]
 }
 
-// renderSteps are the plan: where there is no room for all of it, the part around the step that is
-// worked on.
+// renderSteps returns the plan: where there is no room for all of it, the part around the step that
+// is worked on.
 func (w *work) renderSteps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil

@@ -128,7 +128,7 @@ func (u *Undoer) changeFile(ctx context.Context, root *workspace.Root, now works
 // maxTold bounds how many files the thread is told of by name.
 const maxTold = 50
 
-// undoneText is what the model reads of an undo: its files are not what it believes they are.
+// undoneText returns what the model reads of an undo: its files are not what it believes they are.
 func undoneText(u *regie.Undo) string {
 	var b strings.Builder
 	if u.Undoes.IsZero() {

@@ -26,7 +26,7 @@ type builder struct {
 	shown int // bytes of diffs so far
 }
 
-// undoneTarget is the undo that is the target; nil where it is the round.
+// undoneTarget returns the undo that is the target; nil where it is the round.
 func (b *builder) undoneTarget() *regie.Undo {
 	for i := range b.source.Undos {
 		if u := &b.source.Undos[i]; !b.target.IsZero() && u.ID == b.target {
@@ -36,7 +36,7 @@ func (b *builder) undoneTarget() *regie.Undo {
 	return nil
 }
 
-// targetChanges are what the target made of files, in order, and the effects that are no files.
+// targetChanges returns what the target made of files, in order, and the effects that are no files.
 func (b *builder) targetChanges(ctx context.Context) (out []regie.FileChange, effects []regie.Effect) {
 	if u := b.undoneTarget(); u != nil {
 		return regie.ChangesOf(u), nil
@@ -210,7 +210,7 @@ func readFile(root *workspace.Root, name string) (workspace.Content, error) {
 	return root.LoadEntry(name, maxLooked)
 }
 
-// formerContent is what a file held before.
+// formerContent returns what a file held before.
 func (b *builder) formerContent(ctx context.Context, m merged) ([]byte, error) {
 	if !m.kept {
 		return nil, regie.Errorf(regie.CodeNotFound, "what it held before was not kept")

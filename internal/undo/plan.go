@@ -46,7 +46,7 @@ func (m *merged) changesMode() bool {
 	return files && m.before.Perm != 0 && m.after.Perm != 0 && m.before.Perm != m.after.Perm
 }
 
-// remainingFiles are the changes of paths that no standing undo has taken back.
+// remainingFiles returns the changes of paths that no standing undo has taken back.
 func remainingFiles(files []merged, undone map[string]regie.ID) []merged {
 	return slices.DeleteFunc(slices.Clone(files), func(m merged) bool { _, gone := undone[m.path]; return gone })
 }
@@ -103,7 +103,7 @@ func decideStep(m merged, now found, lost error) step {
 	return s
 }
 
-// changedConflict is the conflict of a file that is not as the target left it.
+// changedConflict returns the conflict of a file that is not as the target left it.
 func changedConflict(how regie.Sentence, forceable bool) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: how, Forceable: forceable}
 }
@@ -113,12 +113,12 @@ func (m *merged) isLocked(now regie.FileState) bool {
 	return now.Exists() && !now.IsLink() && now.Perm&0o222 == 0 && now.Perm != m.after.Perm && now.Perm != m.before.Perm
 }
 
-// refusalConflict is a conflict that nothing overrides, in the words of an error.
+// refusalConflict returns a conflict that nothing overrides, in the words of an error.
 func refusalConflict(err error) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeOf(err), Sentence: regie.SentenceOf(err)}
 }
 
-// permOf is what permissions a file gets that is put back: those that it has, unless the round
+// permOf returns what permissions a file gets that is put back: those that it has, unless the round
 // changed them; one that is made anew those that it had.
 func permOf(m merged, now regie.FileState) fs.FileMode {
 	switch {

@@ -92,7 +92,7 @@ func diffStates(name string, from, to regie.FileState, now, then []byte) (out st
 	return out, added, removed
 }
 
-// asText is a link in words; what else it is stays as it is.
+// asText returns a link in words; what else it is stays as it is.
 func asText(data []byte) []byte {
 	if target, err := regie.LinkTarget(data); err == nil {
 		return []byte("link to " + target + "\n")

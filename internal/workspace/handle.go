@@ -61,7 +61,8 @@ func (h handle) lookUp(name string) (SurveyEntry, error) {
 	return retryInterrupted(func() (SurveyEntry, error) { return lookAt(int(h.f.Fd()), name) })
 }
 
-// statAt is lookAt in the way that every Unix knows, which does not say when an entry was made.
+// statAt returns lookAt in the way that every Unix knows, which does not say when an entry was
+// made.
 func statAt(dir int, name string) (SurveyEntry, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
@@ -71,7 +72,7 @@ func statAt(dir int, name string) (SurveyEntry, error) {
 	}}, err
 }
 
-// modeOf is a mode of the system as SurveyEntry has it.
+// modeOf returns a mode of the system as SurveyEntry has it.
 func modeOf(mode uint32) fs.FileMode {
 	out := fs.FileMode(mode & 0o777)
 	switch mode & unix.S_IFMT {

@@ -126,7 +126,7 @@ func (g *ignores) Ignored(entry string, dir bool) bool {
 	return false
 }
 
-// lastVerdict is what the last rule that matches says.
+// lastVerdict returns what the last rule that matches says.
 func lastVerdict(rules []ignoreRule, name string, dir bool) (said, ignored bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		if rules[i].matchesPath(name, dir) {
@@ -136,7 +136,7 @@ func lastVerdict(rules []ignoreRule, name string, dir bool) (said, ignored bool)
 	return false, false
 }
 
-// inDirectory is what holds in a directory of which the ignore files are given.
+// inDirectory returns what holds in a directory of which the ignore files are given.
 func (g *ignores) inDirectory(name string, rules *Rules) *ignores {
 	next := &ignores{above: g}
 	if g != nil {
@@ -151,7 +151,7 @@ func (g *ignores) inDirectory(name string, rules *Rules) *ignores {
 	return next
 }
 
-// ignoresAt is what holds in a directory, by its path without links, and whether it is ignored
+// ignoresAt returns what holds in a directory, by its path without links, and whether it is ignored
 // itself.
 func (r *Root) ignoresAt(dir string) (g *ignores, ignored bool) {
 	at, err := newHandle(r.root)
@@ -184,7 +184,7 @@ func (r *Root) Ignored(resolved string) bool {
 	return ignored || g.Ignored(path.Base(resolved), false)
 }
 
-// ignoreRules are the ignore files of a directory.
+// ignoreRules returns the ignore files of a directory.
 func (h handle) ignoreRules() *Rules {
 	var rules Rules
 	for kind, file := range ignoreFiles {

@@ -49,7 +49,7 @@ func Resolved(name string) string {
 	}
 }
 
-// ownBelow are Regie's own paths below a directory, as foldedPath gives them.
+// ownBelow returns Regie's own paths below a directory, as foldedPath gives them.
 func ownBelow(dir string) (out []string) {
 	own.Lock()
 	defer own.Unlock()
@@ -64,7 +64,7 @@ func ownBelow(dir string) (out []string) {
 	return out
 }
 
-// foldedPath is a clean path of which each name is folded.
+// foldedPath returns a clean path of which each name is folded.
 func foldedPath(name string) string {
 	parts := strings.Split(path.Clean(name), "/")
 	for i := range parts {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// statOf is what the system says of a file.
+// statOf returns what the system says of a file.
 func statOf(info fs.FileInfo) syscall.Stat_t {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return *stat

@@ -157,7 +157,7 @@ func (s *scanner) nextMatch(from int) (line [2]int, match int, found bool) {
 	return line, 0, false
 }
 
-// lineAround is the line that a place lies in, without its line feed.
+// lineAround returns the line that a place lies in, without its line feed.
 func lineAround(text []byte, at int) [2]int {
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
 	if end := bytes.IndexByte(text[at:], '\n'); end >= 0 {

@@ -64,7 +64,7 @@ func (r *Root) protectionOf(full, name string) Protection {
 	return max(protectedName(name, true), protectedPlace(full))
 }
 
-// protectionOf is that of Root for an entry of a directory that is walked.
+// protectionOf returns that of Root for an entry of a directory that is walked.
 func (l *level) protectionOf(name string) Protection {
 	found := l.root.protectionOf(l.entryPath(name), name)
 	if l.repository && slices.Contains(gitParts, foldName(name)) {

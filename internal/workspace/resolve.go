@@ -139,7 +139,7 @@ func (r *Root) readLink(at, clean string) (string, error) {
 	return aim, nil
 }
 
-// missingTarget is the target of a path of which done does not exist: what lies below holds no
+// missingTarget returns the target of a path of which done does not exist: what lies below holds no
 // links.
 func (r *Root) missingTarget(t target, clean string, done, todo []string) (target, error) {
 	for i, part := range todo {

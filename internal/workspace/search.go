@@ -146,7 +146,8 @@ func (s *search) beginSearch(r *Root) (walk func(), err error) {
 	return func() { s.walkTree(top) }, err
 }
 
-// beginFile is a search in one file, which is told from its name and its content as in any other.
+// beginFile returns a search in one file, which is told from its name and its content as in any
+// other.
 func (s *search) beginFile(r *Root) (walk func(), err error) {
 	place, err := r.Place(s.query.Path)
 	if err != nil {

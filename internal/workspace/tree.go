@@ -102,7 +102,7 @@ func (t *treeWalk) noteOmitted(name string, why omission, err error) error {
 	return nil
 }
 
-// omissionCode is the code of what cannot be opened. What is no longer what it was named as is
+// omissionCode returns the code of what cannot be opened. What is no longer what it was named as is
 // being exchanged.
 func (t *treeWalk) omissionCode(err error, name string) regie.Code {
 	if errors.Is(err, errSwapped) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {

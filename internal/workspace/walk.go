@@ -55,8 +55,9 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	return out, err
 }
 
-// beginWalk is where a walk begins, as openDir gives it. Where the directory itself, or one above
-// it, is ignored, only its own ignore files and those below it count: somebody wanted to see it.
+// beginWalk returns where a walk begins, as openDir gives it. Where the directory itself, or one
+// above it, is ignored, only its own ignore files and those below it count: somebody wanted to see
+// it.
 func (r *Root) beginWalk(top level, err error) (level, error) {
 	if err != nil {
 		return level{}, err

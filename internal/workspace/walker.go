@@ -52,10 +52,10 @@ type level struct {
 	repository bool // it is one, by what lies in it
 }
 
-// entryPath is the path of an entry.
+// entryPath returns the path of an entry.
 func (l *level) entryPath(name string) string { return path.Join(l.in.path, name) }
 
-// ownIgnores are the ignore rules of a directory whose own ignore files count.
+// ownIgnores returns the ignore rules of a directory whose own ignore files count.
 func (l *level) ownIgnores() *ignores {
 	if l.depth == 1 {
 		return l.ignores

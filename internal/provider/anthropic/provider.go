@@ -117,9 +117,9 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// optionsOf is how a model is asked to think (platform.claude.com, effort and adaptive thinking).
-// From generation 5 on it thinks by itself, and 4.6 to 4.9 do so when they are asked (adaptive);
-// both take an effort. Older ones are not asked to think.
+// optionsOf returns how a model is asked to think (platform.claude.com, effort and adaptive
+// thinking). From generation 5 on it thinks by itself, and 4.6 to 4.9 do so when they are asked
+// (adaptive); both take an effort. Older ones are not asked to think.
 func optionsOf(head provider.Head) Options {
 	options := Options{Thinks: thinks(head.Model), Untempered: untempered(head.Model)}
 	major, minor, known := generation(head.Model)
@@ -136,8 +136,8 @@ func optionsOf(head provider.Head) Options {
 	return options
 }
 
-// effortOf is the nearest effort that a model has: minimal is none of them, xhigh came with 4.7,
-// and of 4.6 only Opus has max.
+// effortOf returns the nearest effort that a model has: minimal is none of them, xhigh came with
+// 4.7, and of 4.6 only Opus has max.
 func effortOf(effort, model string, major, minor int, known bool) string {
 	first := known && major == 4 && minor == 6
 	switch {

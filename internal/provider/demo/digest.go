@@ -18,9 +18,9 @@ const (
 	indexFile = "index.md"
 )
 
-// summariseTexts is the main job: it lists a directory, reads each text in it, and shows a summary
-// of each or writes them into a directory, with one line of each in an index. A line is appended,
-// so a write that happened twice would show as two equal lines.
+// summariseTexts returns the main job: it lists a directory, reads each text in it, and shows a
+// summary of each or writes them into a directory, with one line of each in an index. A line is
+// appended, so a write that happened twice would show as two equal lines.
 func (t *thread) summariseTexts(asked parts) reply {
 	reads, stop := t.findTexts(asked)
 	if stop != nil {

@@ -29,8 +29,8 @@ func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, er
 	})
 }
 
-// embedLongest is how many bytes a text may have, at three of them for a token: 2,048 tokens before
-// the second generation, 8,192 from it on.
+// embedLongest returns how many bytes a text may have, at three of them for a token: 2,048 tokens
+// before the second generation, 8,192 from it on.
 func embedLongest(model string) int {
 	if named(model) {
 		return 6 << 10

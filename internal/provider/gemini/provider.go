@@ -124,19 +124,19 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// pathOf is where a model's replies are asked for.
+// pathOf returns where a model's replies are asked for.
 func pathOf(model string) string {
 	kind, name := resourceOf(model)
 	return version + "/" + url.PathEscape(kind) + "/" + url.PathEscape(name) + ":streamGenerateContent?alt=sse"
 }
 
-// embedPath is where texts are embedded by a model, and how the requests name it.
+// embedPath returns where texts are embedded by a model, and how the requests name it.
 func embedPath(model string) (path, resource string) {
 	kind, name := resourceOf(model)
 	return version + "/" + url.PathEscape(kind) + "/" + url.PathEscape(name) + ":batchEmbedContents", kind + "/" + name
 }
 
-// resourceOf are the two parts of a model's name, which may say what kind of model it is:
+// resourceOf returns the two parts of a model's name, which may say what kind of model it is:
 // models/gemini-…, tunedModels/….
 func resourceOf(model string) (kind, name string) {
 	kind, name, ok := strings.Cut(model, "/")

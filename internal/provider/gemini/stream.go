@@ -147,8 +147,8 @@ func opaque(signature string) json.RawMessage {
 	return wire.Opaque(signed{signature})
 }
 
-// toolName is the name of the tool that a function stands for. Models sometimes put the name of a
-// module before it that does not exist.
+// toolName returns the name of the tool that a function stands for. Models sometimes put the name
+// of a module before it that does not exist.
 func (c *collector) toolName(name string) string {
 	for _, candidate := range []string{
 		name, strings.TrimPrefix(name, "default_api."),

@@ -188,8 +188,9 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// thinkOf is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot
-// think refuses to be asked, so nothing is said to it. Most are told whether; gpt-oss how hard.
+// thinkOf returns what is said of thinking (docs.ollama.com/capabilities/thinking). A model that
+// cannot think refuses to be asked, so nothing is said to it. Most are told whether; gpt-oss how
+// hard.
 func thinkOf(head provider.Head, can provider.Capabilities) string {
 	switch effort := head.ReasoningEffort; {
 	case effort == "" || !can.Thinking:

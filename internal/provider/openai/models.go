@@ -31,7 +31,7 @@ func notThere(err error) bool {
 	return ok && (failed.Status == http.StatusNotFound || failed.Status == http.StatusMethodNotAllowed)
 }
 
-// vendorCapabilities are those of every model of the server, as far as its vendor tells.
+// vendorCapabilities returns those of every model of the server, as far as its vendor tells.
 func (p *Provider) vendorCapabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, LeastOutput: p.quirks.minOutput}
 }

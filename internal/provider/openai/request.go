@@ -253,7 +253,7 @@ func (c *conversation) appendThinking(b []byte, turn *provider.Turn) []byte {
 // maxID is how long an id of a call may be: OpenAI's own server refuses longer ones.
 const maxID = 40
 
-// wireID is a call's id as it goes out. Other vendors' ids may be longer than OpenAI takes (a
+// wireID returns a call's id as it goes out. Other vendors' ids may be longer than OpenAI takes (a
 // thread can change its provider), and few are like Mistral's: such a one becomes a hash of itself,
 // the same at the call and at its result.
 func (c *conversation) wireID(id string) string {

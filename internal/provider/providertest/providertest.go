@@ -23,8 +23,8 @@ import (
 // tails are what any thread may end with.
 var tails = []provider.Tail{{}, {Withheld: true}, {Guidance: "Answer now."}, {Withheld: true, Guidance: "Answer now."}}
 
-// tailsOf are the ends that a vendor's way with a thread is tried with: all of them for its first
-// way, for the others the one that has all that an end can have.
+// tailsOf returns the ends that a vendor's way with a thread is tried with: all of them for its
+// first way, for the others the one that has all that an end can have.
 func tailsOf(way int) []provider.Tail {
 	if way > 0 {
 		return tails[len(tails)-1:]

@@ -81,8 +81,8 @@ func responsesStream(s *Scene) (out []string) {
 	return out
 }
 
-// responsesInBand is an error of a stream: in the response that failed once that has begun, else by
-// itself.
+// responsesInBand returns an error of a stream: in the response that failed once that has begun,
+// else by itself.
 func responsesInBand(s *Scene) string {
 	if len(s.Text) > 0 {
 		failed := fields{"status": "failed", "error": fields{"code": s.Kind, "message": s.Message}}

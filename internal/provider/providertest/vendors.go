@@ -49,7 +49,7 @@ func member(name string) func(string) fields {
 	return func(text string) fields { return fields{name: text} }
 }
 
-// listedAs is a list of models with more members each.
+// listedAs returns a list of models with more members each.
 func listedAs(more fields) func(names []string) []route {
 	return func(names []string) []route {
 		data := []any{}

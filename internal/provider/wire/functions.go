@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// objectSchema is the schema of a tool's arguments for an API that takes no schema but one of an
-// object, without the keys of refused at its top; the tool itself still checks what they say.
+// objectSchema returns the schema of a tool's arguments for an API that takes no schema but one of
+// an object, without the keys of refused at its top; the tool itself still checks what they say.
 func objectSchema(schema json.RawMessage, refused []string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil {

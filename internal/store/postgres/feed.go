@@ -86,7 +86,7 @@ func newFeed(pool *pgxpool.Pool, conn *pgx.ConnConfig, schema string, others Oth
 	return f
 }
 
-// channelOf is the channel of a schema: its name alone could be too long for one.
+// channelOf returns the channel of a schema: its name alone could be too long for one.
 func channelOf(schema string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(schema))

@@ -54,7 +54,7 @@ func prepare(ctx context.Context, c *pgx.ConnConfig, cfg Config, schema string) 
 	return key, known, err
 }
 
-// lockOf is the advisory lock of a schema's migrations.
+// lockOf returns the advisory lock of a schema's migrations.
 func lockOf(schema string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("regie migrations of " + schema))

@@ -113,8 +113,8 @@ func (b *backend) Read(ctx context.Context, read func(context.Context) error) er
 var errSilent = regie.Errorf(regie.CodeDatabaseDown,
 	"the database does not answer: nothing is lost, try again when it does")
 
-// pauseAfter is how long to wait before the next try: never twice the same, so that those who met
-// do not meet again.
+// pauseAfter returns how long to wait before the next try: never twice the same, so that those who
+// met do not meet again.
 func pauseAfter(try int) time.Duration {
 	return time.Duration(rand.Int64N(int64(2*time.Millisecond) << min(try, 8)))
 }

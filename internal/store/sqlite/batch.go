@@ -120,7 +120,7 @@ func (b *batch) writeBatch(t *tx) {
 	}
 }
 
-// askingSeq is where the event that asks stands in the log, once the events are stored.
+// askingSeq returns where the event that asks stands in the log, once the events are stored.
 func (b *batch) askingSeq() int64 { return b.first + int64(b.approval) }
 
 func hashOrZero(data []byte) regie.Hash {

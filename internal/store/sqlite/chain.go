@@ -104,7 +104,7 @@ func (k auditMAC) linkMAC(previous [32]byte, seq int64, at time.Time, kind regie
 	return k.sumMAC(append(append(row, body[:]...), kind...))
 }
 
-// genesisMAC is the MAC before the first row: it binds a chain to its session.
+// genesisMAC returns the MAC before the first row: it binds a chain to its session.
 func (k auditMAC) genesisMAC(owner regie.ID) (mac [32]byte) {
 	return k.sumMAC(append([]byte("regie chain of "), owner[:]...))
 }

@@ -104,7 +104,8 @@ func matchResults(open []regie.Call, results []regie.ClientResult) error {
 	return nil
 }
 
-// openOfClients are the calls of a client's tools that a session waits for; they are of one reply.
+// openOfClients returns the calls of a client's tools that a session waits for; they are of one
+// reply.
 func (t roundTx) openOfClients(chain int64) ([]regie.Call, error) {
 	return readAll(t.tx, func(row scanner, c *regie.Call) error {
 		return row.Scan(&c.ID, &c.Exchange, &c.MessageID, &c.Tool, &c.Kind)

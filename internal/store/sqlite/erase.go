@@ -70,8 +70,8 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 	return out, err
 }
 
-// sessionFamily is a session with those of its sub-agents, all without an open round; none where it
-// was removed before.
+// sessionFamily returns a session with those of its sub-agents, all without an open round; none
+// where it was removed before.
 func (t sessionTx) sessionFamily(id regie.ID) ([]tombstone, error) {
 	t.holdRow(ByOwner, id)
 	var chain int64

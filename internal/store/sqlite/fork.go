@@ -108,7 +108,7 @@ func (c *copying) readSource(ctx context.Context, q querier, in store.Fork) erro
 	return nil
 }
 
-// cutPoint is where the source is to be cut.
+// cutPoint returns where the source is to be cut.
 func cutPoint(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	var head int64
 	if err := q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", in.From).Scan(&head); err != nil {
@@ -165,8 +165,8 @@ func (c *copying) addEvent(kind regie.EventType, body any) {
 	c.events = append(c.events, newEvent(kind, body))
 }
 
-// copyMessage is a copy. Its round and exchange stay those in which it was written: they are where
-// it comes from.
+// copyMessage returns a copy. Its round and exchange stay those in which it was written: they are
+// where it comes from.
 func (c *copying) copyMessage(m *regie.Message) regie.Message {
 	out := *m
 	if out.Copied == nil {
@@ -200,7 +200,7 @@ func (c *copying) copyMessage(m *regie.Message) regie.Message {
 	return out
 }
 
-// copyCall is a copy. It has no evidence: what could be undone is the source's.
+// copyCall returns a copy. It has no evidence: what could be undone is the source's.
 func (c *copying) copyCall(call regie.Call) regie.Call {
 	if call.CopyOf.IsZero() {
 		call.CopyOf = call.ID
@@ -213,7 +213,8 @@ func (c *copying) copyCall(call regie.Call) regie.Call {
 	return call
 }
 
-// copiedCall is what a fork's log says of a call: all that the source's log said of it one by one.
+// copiedCall returns what a fork's log says of a call: all that the source's log said of it one by
+// one.
 func copiedCall(c *regie.Call) callEvent {
 	event := settledEvent(c)
 	event.CopyOf, event.Kind, event.Executed = c.CopyOf, c.Kind, hashOrZero(c.Executed)

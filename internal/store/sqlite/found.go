@@ -20,7 +20,7 @@ type found struct {
 	err error
 }
 
-// firstRow is the first of the rows that were read; sql.ErrNoRows where there is none.
+// firstRow returns the first of the rows that were read; sql.ErrNoRows where there is none.
 func firstRow(rows [][]driver.Value, err error) found {
 	if err == nil && len(rows) == 0 {
 		err = sql.ErrNoRows
@@ -110,7 +110,7 @@ func (j asJSON) Value() (driver.Value, error) {
 	return string(data), err
 }
 
-// queryList is queryAll for a list that is shown: one without rows is empty, not nil.
+// queryList returns queryAll for a list that is shown: one without rows is empty, not nil.
 func queryList[T any](ctx context.Context, q querier, scan func(scanner, *T) error, query string, args ...any) ([]T,
 	error,
 ) {

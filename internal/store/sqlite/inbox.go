@@ -42,13 +42,13 @@ func readInbox(ctx context.Context, q querier, filter store.InboxFilter) (inbox 
 	return inbox, err
 }
 
-// filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all
-// that are open.
+// filterArgs returns the filter's values in the order of the queries; a zero id is NULL and selects
+// all that are open.
 func filterArgs(f store.InboxFilter) []any {
 	return []any{f.ID, f.SessionID, f.Root, f.Short, boolToInt(f.Closed), f.After.Micros(), f.After.ID, limitOf(f.Limit)}
 }
 
-// limitOf is how many a list may have; 0 is all.
+// limitOf returns how many a list may have; 0 is all.
 func limitOf(limit int) int { return cmp.Or(limit, math.MaxInt32) }
 
 // inForce selects the rows that are neither revoked nor expired by a time, or all of them.

@@ -74,8 +74,8 @@ func (t slotTx) mayClaim(chain int64, holder string) error {
 	return nil
 }
 
-// dropFence is the fence of whoever holds the round now, where the seeded bug asks for it, and the
-// fence as it is everywhere else.
+// dropFence returns the fence of whoever holds the round now, where the seeded bug asks for it, and
+// the fence as it is everywhere else.
 func (t slotTx) dropFence(fence store.Fence) store.Fence {
 	if fault.Bug(fault.BugNoEpoch) {
 		_ = t.row("SELECT epoch FROM rounds WHERE id = ?", fence.RoundID).Scan(&fence.Epoch)

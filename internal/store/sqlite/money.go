@@ -19,7 +19,8 @@ import (
 // ever is the day of the rows that count over all days.
 const ever = 0
 
-// dayOf is the day of a moment where this program runs, as a number that people can read: 20261122.
+// dayOf returns the day of a moment where this program runs, as a number that people can read:
+// 20261122.
 func dayOf(at time.Time) int64 {
 	year, month, day := at.In(time.Local).Date() //nolint:gosmopolitan // a person's day is where they are
 	return int64(year)*10_000 + int64(month)*100 + int64(day)
@@ -98,8 +99,8 @@ func (t moneyTx) grantMoney(wants store.Reservation, fence store.Fence, workspac
 	return out, nil
 }
 
-// usedOfCap is what is spent and reserved of a cap. Each is one statement, so that nothing is on
-// its way from the one to the other meanwhile.
+// usedOfCap returns what is spent and reserved of a cap. Each is one statement, so that nothing is
+// on its way from the one to the other meanwhile.
 func (t moneyTx) usedOfCap(scope regie.CapScope, fence store.Fence, workspace regie.ID,
 	now time.Time,
 ) (used int64, err error) {
@@ -200,8 +201,8 @@ const worstCaseFor = 24 * time.Hour
 // ended, and could not be used, has its vendor's final count.
 const attemptEstimated = "CASE WHEN a.code IN ('EMPTY_REPLY', 'BAD_REPLY', 'PROVIDER_REJECTED') THEN 0 ELSE 1 END"
 
-// callsOf are the columns of a spending over the calls of some rounds: what they cost, what may be
-// due beside it, how many there are whose cost nobody knows, and the estimated part of the cost.
+// callsOf returns the columns of a spending over the calls of some rounds: what they cost, what may
+// be due beside it, how many there are whose cost nobody knows, and the estimated part of the cost.
 // columns stand before them, rounds says which rounds, behind stands behind. old is the parameter
 // for the moment before which a cut call no longer keeps its worst case.
 func callsOf(columns, rounds, behind, old string) string {
@@ -222,8 +223,8 @@ func readSpending(row scanner, more ...any) (out regie.Spending, err error) {
 	return out, err
 }
 
-// spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without
-// a call has cost nothing.
+// spentByRound returns what the newest rounds of a workspace cost, those that Rounds lists. One
+// without a call has cost nothing.
 func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds

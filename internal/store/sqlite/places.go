@@ -28,7 +28,7 @@ func (t slotTx) tellPlace(session regie.ID, chain, place int64, now time.Time) {
 	t.exec("UPDATE slots SET told = ? WHERE session = ?", place, chain)
 }
 
-// placeOf is the place of a queued session.
+// placeOf returns the place of a queued session.
 func (t slotTx) placeOf(chain int64, now time.Time) int64 {
 	o, _ := t.ownedBy(chain)
 	return int64(slot.Position(t.w.slots, t.slotsOf(o), chain, now))

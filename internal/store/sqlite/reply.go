@@ -66,7 +66,7 @@ func startsCall(calls []regie.Call) bool {
 	return false
 }
 
-// totalsOf is what an exchange's usage adds to its round's totals.
+// totalsOf returns what an exchange's usage adds to its round's totals.
 func totalsOf(e regie.Exchange) totals {
 	return totals{
 		tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Booked(),
@@ -125,7 +125,7 @@ func (t roundTx) insertCall(chain int64, c *regie.Call) {
 		resolved, by, as, note, c.CopyOf)
 }
 
-// callDuration is how long a settled call took; there is none of a call that did not run.
+// callDuration returns how long a settled call took; there is none of a call that did not run.
 func callDuration(c *regie.Call) any {
 	if !c.State.Settled() {
 		return nil
@@ -133,7 +133,7 @@ func callDuration(c *regie.Call) any {
 	return c.DurationUS
 }
 
-// callResult is what a settled call holds for the model; an empty text is a result too.
+// callResult returns what a settled call holds for the model; an empty text is a result too.
 func callResult(c *regie.Call) any {
 	if !c.State.Settled() || c.Error != nil {
 		return nullIfEmpty(c.Result)

@@ -34,7 +34,7 @@ type owned struct {
 	clients         bool // calls of a client's tools wait for their results
 }
 
-// kindOf is the kind of slot of a stored session.
+// kindOf returns the kind of slot of a stored session.
 func kindOf(kind, origin string) slot.Kind {
 	return slot.KindOf(&regie.Session{Type: regie.SessionType(kind), Origin: regie.SessionOrigin(origin)})
 }
@@ -348,7 +348,7 @@ func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.S
 	return nil
 }
 
-// askFor is the row of the table by which a round asks for its slot when it is submitted.
+// askFor returns the row of the table by which a round asks for its slot when it is submitted.
 func askFor(kind slot.Kind, reason regie.Reason) slot.Ask {
 	switch {
 	case kind != slot.Automation && reason != regie.ReasonTaskCallback:

@@ -156,7 +156,7 @@ func (t undoTx) insertUndo(session heldSession, u *regie.Undo) {
 	}
 }
 
-// asList is a list as JSON; an empty one is [].
+// asList returns a list as JSON; an empty one is [].
 func asList[T any](items []T) asJSON { return asJSON{append([]T{}, items...)} }
 
 // FinishUndo stores what became of each file of an intended undo, which is done then, with the

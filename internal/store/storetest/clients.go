@@ -27,7 +27,7 @@ func (w *World) HandedOut() (store.Fence, []regie.Call) {
 	return fence, reply.Calls
 }
 
-// resultsOf is a submission of a client's results alone.
+// resultsOf returns a submission of a client's results alone.
 func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) store.Submission {
 	in := w.Submission("")
 	in.SessionID, in.New, in.Results = fence.SessionID, nil, results

@@ -124,7 +124,7 @@ func fork(w *World) {
 	w.forkOfFork(fence, unknown)
 }
 
-// legalUpTo is a thread that may end in an open batch.
+// legalUpTo returns a thread that may end in an open batch.
 func (w *World) legalUpTo(session regie.ID) store.Thread {
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	return thread

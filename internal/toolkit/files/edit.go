@@ -43,7 +43,7 @@ func (k *toolkit) editTool() (tool.Tool, error) {
 		handler)
 }
 
-// applyEdits is what the edits leave of a file.
+// applyEdits returns what the edits leave of a file.
 func (k *toolkit) applyEdits(planned *intent, before *workspace.Content, edits []edit) ([]byte, error) {
 	switch {
 	case before.Secret:
@@ -119,7 +119,7 @@ func (k *toolkit) applyEdit(planned *intent, text []byte, e edit) ([]byte, error
 	return bytes.ReplaceAll(text, old, fresh), nil
 }
 
-// findOccurrences are the bytes at which a text stands, none of them overlapping.
+// findOccurrences returns the bytes at which a text stands, none of them overlapping.
 func findOccurrences(text, old []byte) (out []int) {
 	for at := 0; ; {
 		i := bytes.Index(text[at:], old)

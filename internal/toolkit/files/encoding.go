@@ -28,7 +28,7 @@ func kindOf(head []byte) string {
 	return kind
 }
 
-// lineEnd is how the lines of a text end.
+// lineEnd returns how the lines of a text end.
 func lineEnd(text []byte) string {
 	if bytes.Contains(text, []byte("\r\n")) {
 		return "\r\n"

@@ -66,8 +66,8 @@ func (k *toolkit) checkAllowed(root *workspace.Root, inv *tool.Invocation, befor
 		"%s %s: it is not changed without a person's word for this very file", before.Path, why))
 }
 
-// grantedPath is the one path, without links, that a person has allowed the call to read although
-// it may hold a secret.
+// grantedPath returns the one path, without links, that a person has allowed the call to read
+// although it may hold a secret.
 func grantedPath(inv *tool.Invocation) string {
 	for _, p := range inv.Preconditions {
 		if p.Kind == regie.PreconditionPlace {
@@ -145,7 +145,7 @@ func changedSinceRead(name, what string) error {
 	}
 }
 
-// placeOf is where a path of an earlier call leads now.
+// placeOf returns where a path of an earlier call leads now.
 func (k *toolkit) placeOf(root *workspace.Root, known map[string]string, name string) string {
 	if found, ok := known[name]; ok {
 		return found
@@ -165,8 +165,8 @@ func (k *toolkit) looksTheSame(call *regie.Call, args readArgs, before *workspac
 	return err == nil && shownLines(now.Content) == shownLines(call.Result)
 }
 
-// shownLines is the part of a result of read_file that shows lines; of one that shows none, all of
-// it.
+// shownLines returns the part of a result of read_file that shows lines; of one that shows none,
+// all of it.
 func shownLines(result string) string {
 	end := 0
 	for end < len(result) && numberedAt(result[end:]) {

@@ -93,7 +93,7 @@ func describeLeft(why string, all int, some []string) string {
 	return fmt.Sprintf("[%d %s: %s%s]\n", all, why, strings.Join(names, ", "), more)
 }
 
-// describeEntry is the line of an entry: its path, and what it is.
+// describeEntry returns the line of an entry: its path, and what it is.
 func describeEntry(e *workspace.SurveyEntry) string {
 	shown := quoteName(e.Path)
 	switch {

@@ -166,7 +166,7 @@ func (c *change) describeChange() regie.Sentence {
 	}
 }
 
-// changeWarnings are what the diff does not show by itself.
+// changeWarnings returns what the diff does not show by itself.
 func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 	var out []regie.Sentence
 	say := func(s regie.Sentence) { out = append(out, s) }
@@ -208,8 +208,8 @@ func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 // allCRLF reports whether each line of a text ends in CRLF, or none ends at all.
 func allCRLF(text string) bool { return strings.Count(text, "\n") == strings.Count(text, "\r\n") }
 
-// writeScopes are what an answer about a write may cover besides this very call (decision 20), the
-// narrowest first: this file, the files below its directory, those below the topmost one, all.
+// writeScopes returns what an answer about a write may cover besides this very call (decision 20),
+// the narrowest first: this file, the files below its directory, those below the topmost one, all.
 func writeScopes(name, mode string) []regie.Scope {
 	scope := func(kind regie.ScopeKind, value string, words regie.Sentence) regie.Scope {
 		return regie.Scope{Field: "path", Kind: kind, Value: value, Sentence: words}

@@ -108,7 +108,7 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 	return p, nil
 }
 
-// showFile is what the model reads of a file of a size.
+// showFile returns what the model reads of a file of a size.
 func (k *toolkit) showFile(args readArgs, file io.Reader, size int64) (tool.Result, error) {
 	in := bufio.NewReaderSize(io.LimitReader(file, k.bounds.scanned), 64<<10)
 	head, err := in.Peek(workspace.Sniffed)
@@ -215,7 +215,7 @@ func (p *page) addLine(line []byte, size int) {
 	}
 }
 
-// renderResult is what the model reads: the lines, and what cannot be seen in them.
+// renderResult returns what the model reads: the lines, and what cannot be seen in them.
 func (p *page) renderResult(name string) (tool.Result, error) {
 	switch {
 	case p.shown == 0 && p.ended && p.cutOff:

@@ -95,7 +95,7 @@ func actionDefinition(name, description string) regie.ToolDefinition {
 	}
 }
 
-// newChanger is the code of a tool that changes one file: they differ in what they wish.
+// newChanger returns the code of a tool that changes one file: they differ in what they wish.
 func newChanger[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
 	return tool.Handler[A]{
 		Prepare: func(ctx context.Context, inv *tool.Invocation, args A) (json.RawMessage, error) {
@@ -229,7 +229,7 @@ func holdsPlaceholder(param, name string) error {
 	}
 }
 
-// newContent is what a write leaves, with the line ends of the file that is there.
+// newContent returns what a write leaves, with the line ends of the file that is there.
 func newContent(planned *intent, before *workspace.Content, w wish) (after []byte, err error) {
 	if w.mode == modeCreate && before.Exists {
 		return nil, tool.Advice{

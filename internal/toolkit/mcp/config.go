@@ -208,7 +208,7 @@ func (c Config) offersTool(remote, operation string) bool {
 	return !matches(c.Deny) && (len(c.Allow) == 0 || matches(c.Allow))
 }
 
-// secretValues are the values that must not show in what the server is quoted with (spec 11.3),
+// secretValues returns the values that must not show in what the server is quoted with (spec 11.3),
 // longest first, so that none is cut by another. They are told by their names: a directory that a
 // server works in is in its environment too, and must stay readable in its results. Short ones are
 // words of everyday text.

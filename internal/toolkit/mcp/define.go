@@ -28,10 +28,10 @@ var (
 	operationHashed = regexp.MustCompile(`_[0-9a-f]{16}$`)
 )
 
-// operationName is the name under which a server's tool is known here. A name that the registry
-// allows stays; any other, and one made to look like what follows, ends in a hash of itself. So two
-// names never become one, and a name's operation does not depend on what else the server offers: an
-// approval of one tool can never come to mean its neighbour.
+// operationName returns the name under which a server's tool is known here. A name that the
+// registry allows stays; any other, and one made to look like what follows, ends in a hash of
+// itself. So two names never become one, and a name's operation does not depend on what else the
+// server offers: an approval of one tool can never come to mean its neighbour.
 func operationName(remote string) string {
 	if len(remote) <= maxOperation && operationSafe.MatchString(remote) && !operationHashed.MatchString(remote) {
 		return remote

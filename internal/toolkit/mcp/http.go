@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// newTransport is the HTTP transport of a server, shared by its sessions. It uses no proxy: the
-// check of the address would see the proxy's, and not where it connects to.
+// newTransport returns the HTTP transport of a server, shared by its sessions. It uses no proxy:
+// the check of the address would see the proxy's, and not where it connects to.
 func newTransport(c Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !c.AllowPrivate {
@@ -129,7 +129,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// redirectTarget is where a redirect leads, without what may be secret in it.
+// redirectTarget returns where a redirect leads, without what may be secret in it.
 func redirectTarget(response *http.Response) string {
 	u, err := response.Location()
 	if err != nil {

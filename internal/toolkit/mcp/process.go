@@ -22,7 +22,7 @@ var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TMPDIR",
 }
 
-// processEnv is all that a server's process gets.
+// processEnv returns all that a server's process gets.
 func processEnv(own []string, extra map[string]string) []string {
 	var out []string
 	for _, pair := range own {

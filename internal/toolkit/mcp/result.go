@@ -68,7 +68,7 @@ func describePart(part sdk.Content) string {
 	}
 }
 
-// shortWord is a short piece of a server's text, in a line of ours.
+// shortWord returns a short piece of a server's text, in a line of ours.
 func shortWord(s string) string {
 	if s = strings.ReplaceAll(cleanText(s, 200), "\n", " "); s == "" {
 		return "of no given type or name"

@@ -261,7 +261,7 @@ func (s *Server) restartSession(ctx context.Context) error {
 	return err
 }
 
-// retryDelay is the least time from one try to the next.
+// retryDelay returns the least time from one try to the next.
 func (s *Server) retryDelay(tries int) time.Duration {
 	pause := pauses[min(tries, len(pauses)-1)]
 	if s.config.URL != "" {

@@ -47,7 +47,7 @@ func (s *Server) unansweredError(session *session, err error) error {
 		s.config.Name, s.describeEnd(session, err))
 }
 
-// errorCause is an error's sentence without the address, which may hold a key.
+// errorCause returns an error's sentence without the address, which may hold a key.
 func (s *Server) errorCause(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err

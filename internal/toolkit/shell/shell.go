@@ -301,8 +301,8 @@ func (k *toolkit) exceeded(code regie.Code, said *sandbox.Excerpt) error {
 			"what it did until then stays. Have it use less, or ask a person to raise the limit. %s", bound, brief(said))
 }
 
-// shellArgv is the shell that runs what is not literal; the command is its last argument. Models
-// write for bash, and a shell without its extensions would read some of that in another way.
+// shellArgv returns the shell that runs what is not literal; the command is its last argument.
+// Models write for bash, and a shell without its extensions would read some of that in another way.
 func shellArgv() []string {
 	for _, bash := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if _, err := os.Stat(bash); err == nil {
