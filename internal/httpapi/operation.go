@@ -100,9 +100,9 @@ func readRequest[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool)
 	return in, checkRequired(reflect.ValueOf(in.Body))
 }
 
-// checkRequired returns CodeBadRequest for a body without what its type has the tag required:"true" at,
-// as it does for one where that says nothing: "", 0, null. It is the only such tag's reader beside
-// the OpenAPI document, so that what is said to be needed is what is refused without.
+// checkRequired returns CodeBadRequest for a body without what its type has the tag required:"true"
+// at, as it does for one where that says nothing: "", 0, null. It is the only such tag's reader
+// beside the OpenAPI document, so that what is said to be needed is what is refused without.
 func checkRequired(body reflect.Value) error {
 	switch body.Kind() {
 	case reflect.Pointer:
