@@ -24,9 +24,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Client is a Control of an engine. Where that ends or is killed its methods return CodeEngineGone:
-// the caller may take over and ask again. Where it does not answer, because somebody stopped it for
-// example, they return CodeLocked.
+// Client is a Control of an engine. After the engine ends or is killed its methods return
+// CodeEngineGone: the caller may take over and repeat the request. They return CodeLocked while the
+// engine does not answer, for example because it is suspended.
 type Client struct {
 	// The nouns of the service; those that are not here yet are methods of Client.
 	Tokens   *Tokens
@@ -37,8 +37,8 @@ type Client struct {
 	address  string // without the path
 	token    string
 	language string
-	// Patience is how long an engine may say nothing before it is asked whether it is alive, and
-	// how long it has to answer that; zero means 5 s. It is set before the first request.
+	// Patience is the silence of an engine after which the client checks that it is alive, and the
+	// time for that check; zero means 5 s. Set it before the first request.
 	Patience time.Duration
 }
 
@@ -135,7 +135,8 @@ func ChangeProvider(ctx context.Context, c *Client, in dispatch.ProviderRequest)
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+in.RoundID.String()+"/provider", in, nil)
 }
 
-// Stop ends whatever runs in a session, closes it as cancelled, and returns what it gave back.
+// Stop ends everything that runs in a session, closes it as cancelled, and returns the messages
+// that waited.
 func (c *Client) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	return ask[dispatch.Stopped](ctx, c, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil)
 }
@@ -156,8 +157,7 @@ func (c *Client) Decide(ctx context.Context, in dispatch.DecideRequest) (store.R
 	return ask[store.Resolved](ctx, c, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String(), in)
 }
 
-// Review returns what the calls would do whose arguments a request edits, and stores nothing
-// (decision 20).
+// Review returns what the edited calls of a request would do and stores nothing (decision 20).
 func (c *Client) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
 	return ask[dispatch.Reviewed](ctx, c, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String()+"/review", in)
 }
@@ -167,7 +167,7 @@ func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.R
 	return ask[store.Resolved](ctx, c, http.MethodPost, "/api/v1/questions/"+in.QuestionID.String(), in)
 }
 
-// Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
+// Resolve stores a person's finding about a call with an unknown outcome (decision 5).
 func (c *Client) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/calls/"+in.CallID.String()+"/resolve", in, nil)
 }
@@ -346,8 +346,7 @@ type page[T any] struct {
 	Next  string `json:"next_cursor"`
 }
 
-// list reads a list to its end, or to as many items as are wanted. From is a place of it that
-// somebody knows from elsewhere.
+// list reads a list to its end, or up to wanted items. From is a cursor that the caller knows.
 func list[T any](ctx context.Context, c *Client, path string, filter any, wanted int) ([]T, error) {
 	out := []T{}
 	err := pages(ctx, c, path, filter, wanted, func(p page[T]) (string, int) {

@@ -90,7 +90,7 @@ func (c *Client) Export(ctx context.Context, session regie.ID) (store.SessionExp
 	return ask[store.SessionExport](ctx, c, http.MethodGet, "/api/v1/sessions/"+session.String()+"/export", nil)
 }
 
-// Verify checks the logs that a filter selects, each by itself (spec 11.4).
+// Verify checks the logs that a filter selects (spec 11.4).
 func (c *Client) Verify(ctx context.Context, f store.LogFilter) ([]store.LogReport, error) {
 	return all[store.LogReport](ctx, c, "/api/v1/verify?"+queryOf(f))
 }

@@ -14,7 +14,7 @@ type (
 	AgentView = dispatch.AgentView
 	// AnswerRequest is a person's answer to a question (spec 4.5).
 	AnswerRequest = dispatch.AnswerRequest
-	// ClearRequest names the workspace whose cached answers go, by its root; "" means all of them.
+	// ClearRequest names by its root the workspace to clear from the response cache; "" means all.
 	ClearRequest = dispatch.ClearRequest
 	// Cleared is how many answers went.
 	Cleared = dispatch.Cleared
@@ -28,10 +28,9 @@ type (
 	Found = dispatch.Found
 	// Item is one thing on a session's stream.
 	Item = dispatch.Item
-	// OnApproval says what happens with a call that needs an approval while nobody watches (spec
-	// 4.4, 10.1).
+	// OnApproval decides about a call that needs an approval in an unattended run (spec 4.4, 10.1).
 	OnApproval = approval.OnApproval
-	// Policy is what a run allows by itself.
+	// Policy is what a run allows without asking.
 	Policy = approval.Policy
 	// Presence is what is known of a user being there (spec 5.4).
 	Presence = dispatch.Presence
@@ -109,8 +108,8 @@ const (
 	Reject = store.Reject
 )
 
-// What becomes of a call that needs an approval (spec 4.4): the round waits for a person, the model
-// is told and goes on, or the round ends.
+// Outcomes of a call that needs an approval (spec 4.4): the round waits for a person, the model
+// gets a refusal and goes on, or the round ends.
 const (
 	Park        = approval.Park
 	DenyAndGoOn = approval.DenyAndGoOn

@@ -49,12 +49,11 @@ type rulePage struct {
 	AuditError string              `json:"audit_error"`
 }
 
-// maxPage is how many things a page is asked to have at most.
+// maxPage is the largest page that the client requests.
 const maxPage = 500
 
-// pages reads a list page by page, behind a place of it that somebody knows from elsewhere. take is
-// given each, and returns the cursor of the next one, empty at the end, and how many things are
-// still wanted of it.
+// pages reads a list page by page, from a cursor that the caller may know. take handles each page
+// and returns the next cursor, empty at the end, and the number of items still wanted.
 func pages[P any](ctx context.Context, c *Client, path string, filter any, wanted int,
 	take func(P) (next string, wanted int),
 ) error {

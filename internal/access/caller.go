@@ -30,8 +30,8 @@ type Caller struct {
 	Surface regie.TokenScope
 }
 
-// IsOwner reports whether the caller is the owner of the data directory, or stands for the owner:
-// such a caller may do everything.
+// IsOwner reports whether the caller is, or acts for, the owner of the data directory, who may do
+// everything.
 func (c *Caller) IsOwner() bool { return c.Token.ID.IsZero() }
 
 // Has reports whether the caller may do what a scope opens.
@@ -104,7 +104,7 @@ func AsOwner(ctx context.Context) context.Context { return With(ctx, owner) }
 
 var owner = &Caller{Via: ViaSocket} // one for all of the owner's streams, each of which holds it
 
-// From returns the caller of a context, nil where nobody was let in.
+// From returns the caller of a context, nil without one.
 func From(ctx context.Context) *Caller {
 	caller, _ := ctx.Value(callerKey{}).(*Caller)
 	return caller

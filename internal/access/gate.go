@@ -23,7 +23,7 @@ type Store interface {
 
 // Gate lets callers in, and knows what each has open. Its methods may be called from any goroutine.
 type Gate struct {
-	// Store and Owner are required: Owner is the token of the data directory, User whose it is.
+	// Store and Owner are required. Owner is the token of the data directory; User is its user.
 	Store Store
 	Owner string
 	User  regie.User
@@ -113,8 +113,7 @@ func (g *Gate) Login(ctx context.Context, name string) (secret string, until tim
 // ErrEnded is why what a token has open ends with it.
 var ErrEnded = regie.Errorf(regie.CodeTokenEnded, "the token was revoked, or has expired")
 
-// Watch ends what tokens have open that were revoked, on whatever node, or have expired, until ctx
-// ends.
+// Watch closes the streams of tokens that expired or were revoked on any node, until ctx ends.
 func (g *Gate) Watch(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

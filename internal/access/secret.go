@@ -11,9 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// A secret is "regie_", 43 characters that stand for 256 random bits, and 6 that check them:
-// whoever searches texts for leaked secrets knows one without asking, and what was not copied whole
-// is told from what is not known.
+// A secret is "regie_", 43 characters that encode 256 random bits, and 6 that check them. Scanners
+// for leaked secrets recognise it offline, and a truncated copy differs from an unknown secret.
 const (
 	prefix   = "regie_"
 	alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -21,7 +20,7 @@ const (
 	check    = 6  // 62^6 > 2^32
 )
 
-// NewSecret makes a secret that nobody can guess.
+// NewSecret returns a random secret.
 func NewSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -105,9 +105,9 @@ func (v *visit) leave() {
 	v.cancel(nil)
 }
 
-// Stay makes a request a stream: it is no longer one of those that are answered at once. Where base
-// is not nil the stream outlives its request and ends with base; the context that it is told in has
-// the caller. It returns CodeTooManyRequests where the token has too many streams.
+// Stay turns a request into a stream, which no longer counts as a short request. With a base that
+// is not nil the stream outlives its request and ends with base; the returned context carries the
+// caller. It returns CodeTooManyRequests where the token has too many streams.
 func Stay(ctx, base context.Context) (stays context.Context, done func(), err error) {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	if base == nil {

@@ -19,9 +19,9 @@ const (
 	CacheOff  = "off"
 )
 
-// Caches reports whether the agent's answers may come from the response cache: where it says so,
-// else where the same question has the same answer anyhow, which holds only where the model is told
-// the temperature.
+// Caches reports whether answers of the agent may come from the response cache. The agent's setting
+// decides; without one, only a request with a fixed temperature is cached, because only that
+// repeats its answer.
 func (a *Agent) Caches() (caches, onlyIfTold bool) {
 	switch a.Cache {
 	case CacheOn:

@@ -19,8 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/spell"
 )
 
-// keyRule holds what a key may be beside its type. The strict decoder, the schema and the defaults
-// read it.
+// keyRule holds the bounds of a key that its type does not express. The strict decoder, the schema
+// and the defaults read it.
 type keyRule struct {
 	words       []string // all that a text, or a key of a map, may be
 	least, most string   // bounds of a number or a duration; most also bounds the entries of a list
@@ -29,8 +29,7 @@ type keyRule struct {
 	required    bool
 }
 
-// keyRules returns those of the keys that have any. A * stands for the keys of a map, [] for the
-// entries of a list.
+// keyRules returns the rules by key. A * matches the keys of a map, [] the entries of a list.
 func keyRules() map[string]keyRule {
 	words := func(words ...string) keyRule { return keyRule{words: words, fallback: words[0]} }
 	tokens := keyRule{least: "1000", zero: true}
@@ -119,8 +118,8 @@ func addLimitRules(rules map[string]keyRule) {
 	}
 }
 
-// parseFile reads a configuration file strictly, and returns its mapping too. An unknown key, a key
-// that stands twice, a second document and a value out of bounds are refused with their line.
+// parseFile reads a configuration file strictly and returns its mapping too. It refuses an unknown
+// key, a duplicate key, a second document and a value out of bounds, each with its line.
 func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 	var doc yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

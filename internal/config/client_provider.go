@@ -9,8 +9,8 @@ import (
 // or server of a client's configuration goes with it.
 type ClientProvider struct {
 	Provider Provider `json:"provider" required:"true"`
-	// KeyFrom is where the key stands, or the key itself where a file holds it, as FingerprintOf
-	// counts it.
+	// KeyFrom names the source of the key, or is the key itself where a file holds it, as
+	// FingerprintOf counts it.
 	KeyFrom string `json:"key_from,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Replay  string `json:"replay,omitempty"`
@@ -31,8 +31,8 @@ func (c *Config) ClientProvider() (out ClientProvider, ok bool) {
 	return ClientProvider{p, configured.keyNamed(), c.Model, c.Replay, c.Record}, true
 }
 
-// With returns these settings with a client's provider in place of the chosen one. It returns
-// CodeBadRequest for an address that is none.
+// With returns these settings with a client's provider as the chosen one. It returns CodeBadRequest
+// for an invalid address.
 func (c *Config) With(in ClientProvider) (Config, error) {
 	out, p := *c, in.Provider
 	if p.Name != ProviderReplay {

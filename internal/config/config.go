@@ -27,12 +27,12 @@ const (
 
 // Config is the settings of a command. Zero fields are not set.
 type Config struct {
-	// DataDir is where this engine keeps what it has. DataHome is the directory that was named for
-	// it: that of a PostgreSQL database lies in it, beside the embedded store and what engines of
-	// other databases keep. Empty: DataDir itself.
+	// DataDir is the directory of this engine's data. DataHome is the directory that the user
+	// named: a PostgreSQL database gets a subdirectory of it, next to the embedded store. Empty
+	// means DataDir.
 	DataDir, DataHome string
-	// Server is the address of the server that commands ask in place of an engine of this machine,
-	// Token what they show it; neither is printed.
+	// Server is the address of a server that commands use instead of a local engine; Token
+	// authenticates there. Neither is printed.
 	Server, Token string
 	Database      string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
 	Language      string
@@ -50,7 +50,7 @@ type Config struct {
 	// Apart says that one file was named, so that no other layer counts, that of a project neither
 	// (spec 13).
 	Apart bool
-	// Skills are the directories of the user's own agent skills, the first of which wins.
+	// Skills are the directories of the user's agent skills, in order of precedence.
 	Skills []string
 	// Private are the directories of the machine's and the user's settings, and the file that was
 	// named in their place, whether or not they are there. Keys lie in them, and what an agent may
@@ -178,8 +178,8 @@ func (c *Config) chooseProvider(env func(string) string) error {
 	return c.completeChosen(env)
 }
 
-// nameModel takes the model that the file names which names the provider; one that stands alone
-// there belongs to whatever is chosen.
+// nameModel applies the file's model to the provider that the file names. A model without a
+// provider applies to the chosen one.
 func (c *Config) nameModel() {
 	for _, from := range []struct {
 		agent  Agent
@@ -213,7 +213,7 @@ func (c *Config) completeChosen(env func(string) string) error {
 	if c.BaseURL == "" {
 		c.BaseURL, c.Origin["base_url"] = p.BaseURL, p.Origin["base_url"]
 	}
-	// A key found by itself, or configured for an address, is only ever sent there.
+	// A key from the environment, or configured for an address, is sent only there.
 	if c.APIKey == "" && c.BaseURL == p.BaseURL {
 		c.APIKey, c.Origin["api_key"] = p.APIKey, p.Origin["api_key"]
 	}
@@ -275,10 +275,9 @@ func (c *Config) RequireModel() error {
 // Fingerprint is FingerprintOf the chosen provider.
 func (c *Config) Fingerprint() regie.Hash { return c.FingerprintOf(c.Provider) }
 
-// FingerprintOf tells settings of a provider from others without showing them: an engine that was
-// started with other ones must not answer in their place. Of a key in the environment or in the
-// keyring only its name counts: the key itself is the engine's business, whose clients need not
-// have it (decision 1).
+// FingerprintOf identifies the settings of a provider without showing them: an engine that was
+// started with other settings must not answer instead. Of a key in the environment or in the
+// keyring only the name counts, because clients of the engine need not have the key (decision 1).
 func (c *Config) FingerprintOf(name string) regie.Hash {
 	p, _ := c.Named(name)
 	configured := c.Providers[name]
@@ -292,9 +291,9 @@ func (c *Config) FingerprintOf(name string) regie.Hash {
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
 }
 
-// Rules tells what an engine decides by of what files say from other settings, without showing
-// them: what is asked about and forbidden, what commands may do, hooks, limits, agents, and which
-// MCP servers there are. It is zero where that cannot be told.
+// Rules identifies the settings by which an engine decides, without showing them: approvals and
+// denials, what commands may do, hooks, limits, agents and MCP servers. It is zero where they
+// cannot be encoded.
 func (c *Config) Rules() regie.Hash {
 	f := &c.File
 	data, err := json.Marshal([]any{

@@ -10,12 +10,12 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// sqliteWord is what names the embedded store where a database is asked for.
+// sqliteWord selects the embedded store as the database.
 const sqliteWord = "sqlite"
 
-// placeDatabase settles where the store is. What the processes of one database keep on a machine,
-// lock, socket and audit key, stands in a directory of its own in the data directory: an engine of
-// the embedded store, or of another database, is never taken for this one's.
+// placeDatabase decides where the store is. Lock, socket and audit key of a PostgreSQL database get
+// a subdirectory of the data directory, so that an engine of another database is never mistaken for
+// this one.
 func (c *Config) placeDatabase(env func(string) string) error {
 	if c.Database == "" && c.File.Database != "" {
 		c.Database, c.Origin["database"] = c.File.Database, c.sourceOf("database")
@@ -34,11 +34,12 @@ func (c *Config) placeDatabase(env func(string) string) error {
 	return nil
 }
 
-// OwnDir is the directory that is Regie's own: whatever lies in it is, also that of other engines.
+// OwnDir is the directory that belongs to Regie with everything in it, the data of other engines
+// too.
 func (c *Config) OwnDir() string { return cmp.Or(c.DataHome, c.DataDir) }
 
-// nameOf returns short and the same for an address and what the environment adds to it, whoever
-// asks. Two spellings of one server can make two.
+// nameOf returns a short, stable name for an address and the environment variables that complete
+// it. Two spellings of one server can give two names.
 func nameOf(u *url.URL, env func(string) string) string {
 	query := u.Query()
 	sum := regie.HashOf([]byte(strings.Join([]string{

@@ -51,8 +51,8 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 	return nil
 }
 
-// Embedding is the provider that embeds, with its address and key, and what it is asked; ok says
-// that one is configured.
+// Embedding returns the provider for embeddings, with its address and key, and the model and
+// options to request. ok is false where none is configured.
 func (c *Config) Embedding() (p Provider, e Embedder, ok bool) {
 	p = c.embedder
 	p.Origin = maps.Clone(p.Origin)

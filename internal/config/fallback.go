@@ -10,8 +10,8 @@ import (
 // Fallback is a provider that goes on where an agent's own does not answer, with its model.
 type Fallback struct{ Provider, Model string }
 
-// Fallbacks are those of an agent, in their order (spec 3.6). It returns CodeBadRequest for a
-// provider that is not configured, or of which no model is known.
+// Fallbacks returns the fallbacks of an agent in order (spec 3.6). It returns CodeBadRequest for a
+// provider that is not configured or has no known model.
 func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 	agent := c.File.Agents[name]
 	if len(agent.Fallback) == 0 {
@@ -49,9 +49,9 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 	return out, nil
 }
 
-// FallsBack reports whether an agent's fallbacks stand in for a provider: they do for the one that
-// the file names, not for one that a command line or a variable has put in its place, whose owner
-// may want that its words go nowhere else.
+// FallsBack reports whether an agent's fallbacks apply to a provider: to the one that the file
+// names, not to one from a command line or a variable. That user may not want prompts to go
+// elsewhere.
 func (c *Config) FallsBack(name, provider string) bool {
 	return provider != "" && c.File.Agents[name].Provider == provider
 }

@@ -43,7 +43,7 @@ type File struct {
 	TokenLimits TokenLimits `yaml:"token_limits"`
 }
 
-// DefaultListen is where regie serve listens where nobody says (spec 13).
+// DefaultListen is the default address of regie serve (spec 13).
 const DefaultListen = "127.0.0.1:7333"
 
 // Approvals are the app's word on what people are asked about (spec 4.4, 13).
@@ -54,7 +54,7 @@ type Approvals struct {
 	RequireValidation bool `yaml:"require_validation"`
 	// Expire is how long people have to decide; zero means 24 hours.
 	Expire time.Duration `yaml:"expire"`
-	// Rules say what becomes of calls, before anybody is asked.
+	// Rules decide calls before a person does.
 	Rules []Rule `yaml:"rules"`
 }
 
@@ -65,7 +65,7 @@ type MCP struct {
 	AllowApprovals bool `yaml:"allow_approvals"`
 }
 
-// Automation is what concerns runs that nobody watches (spec 13).
+// Automation configures unattended runs (spec 13).
 type Automation struct {
 	// NetworkRetry is the first interval between tries of a model that cannot be reached; zero
 	// means 30 s (decision 42).
@@ -126,10 +126,10 @@ type Agent struct {
 	Relaunch string `yaml:"relaunch,omitempty"`
 	// Instructions are the agent's own, said behind Regie's.
 	Instructions string `yaml:"instructions,omitempty"`
-	// PromptDegree is how much the agent is told of Regie, from 1, the essential, to 4; 0 is 2
-	// (spec 6.1).
+	// PromptDegree is how much of Regie the agent's prompt explains, from 1, the essentials, to 4;
+	// 0 means 2 (spec 6.1).
 	PromptDegree int `yaml:"prompt_degree,omitempty"`
-	// Language is the one in which the agent is told it: en or fr; empty is that of the program.
+	// Language is the language of that explanation: en or fr; empty means the program's.
 	Language string `yaml:"language,omitempty"`
 	// AnswerCheck sends back once what a person should not get: raw JSON, an apology for what
 	// succeeded, an older answer (spec 6.2).
@@ -137,8 +137,7 @@ type Agent struct {
 	// Fallback are the providers that go on where this one does not answer, in their order (spec
 	// 3.6): a name, or a name and a model as name/model.
 	Fallback []string `yaml:"fallback,omitempty"`
-	// Temperature is how freely the model chooses its words, from 0 to 2; where nothing is said its
-	// server decides.
+	// Temperature is the sampling temperature, from 0 to 2; without one the server decides.
 	Temperature *float64 `yaml:"temperature,omitempty"`
 	// Cache is auto (also where it is empty: on at temperature 0), on or off (spec 6.4).
 	Cache string `yaml:"cache,omitempty"`
@@ -168,7 +167,7 @@ func (s *Span) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*time.Duration)(s))
 }
 
-// Or is the span, or what holds where nothing is said; zero is never.
+// Or returns the span, or fallback where it is unset; zero means never.
 func (s Span) Or(fallback time.Duration) time.Duration {
 	if s == 0 {
 		return fallback
@@ -198,7 +197,7 @@ type MCPServer struct {
 	Dir     string            `yaml:"dir"`
 	URL     string            `yaml:"url"`
 	Headers map[string]string `yaml:"headers"`
-	// HeadersFrom are headers whose values stand in variables of this process.
+	// HeadersFrom are headers whose values come from variables of this process.
 	HeadersFrom map[string]string `yaml:"headers_from"`
 	TrustHints  bool              `yaml:"trust_hints"`
 	// Tools settles single tools, by the server's names for them.
@@ -249,9 +248,9 @@ func (c *Config) loadFiles(env func(string) string, flags Flags) error {
 	return c.resolveVariables(env)
 }
 
-// Paths are the files that settings are read from, whether or not they are there: the one that a
-// person writes, and the private one of regie setup, which does not count where the other is named;
-// flag is what --config says. An empty path is none.
+// Paths returns the files of settings, whether or not they exist: the one that a person writes, and
+// the private one of regie setup, which an explicitly named file replaces. flag is the value of
+// --config. An empty path means no file.
 func Paths(env func(string) string, flag string) (file, setup string) {
 	if named := cmp.Or(flag, env("REGIE_CONFIG")); named != "" {
 		return named, ""
@@ -259,9 +258,8 @@ func Paths(env func(string) string, flag string) (file, setup string) {
 	return userFile(env), setupFile(env)
 }
 
-// privateDirs returns the directories of settings by their absolute paths, and the file that is
-// named. What nobody named is private too: the key that regie setup has stored lies there whichever
-// file counts.
+// privateDirs returns the absolute paths of the directories of settings and of the named file. The
+// file of regie setup is always private: it may hold a key even where another file counts.
 func privateDirs(env func(string) string, flags Flags) (out []string) {
 	out = []string{filepath.Dir(SystemFile)}
 	for _, file := range []string{flags.System, userFile(env)} {
@@ -303,8 +301,8 @@ func userSkills(env func(string) string) (dirs []string) {
 	return dirs
 }
 
-// resolveVariables takes what stands in variables. A variable that is not set is an error: a server
-// without its secret would only say so later.
+// resolveVariables fills in values from variables. A variable that is not set is an error: a server
+// without its secret would only fail later.
 func (c *Config) resolveVariables(env func(string) string) error {
 	for name, server := range c.File.MCPServers {
 		for _, set := range []struct {

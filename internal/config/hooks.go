@@ -9,8 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Hook is a command that is told of calls and rounds and can object to them (spec 13). No project's
-// file can declare one.
+// Hook is a command that receives calls and rounds and can object to them (spec 13). A project's
+// file cannot declare one.
 type Hook struct {
 	// On is when it runs: before_round, before_tool, after_tool or after_round.
 	On string `yaml:"on"`
@@ -23,7 +23,7 @@ type Hook struct {
 	// OnFailure is what holds where it cannot be heard: forbid (also where it is empty), ask or
 	// allow.
 	OnFailure string `yaml:"on_failure"`
-	// Env are variables of the environment that it gets beside those that every program needs.
+	// Env are environment variables that the hook gets in addition to the basic ones.
 	Env []string `yaml:"env"`
 
 	from string // the file

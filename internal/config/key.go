@@ -8,8 +8,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// keyPrefixes say whose key one is. A vendor that is none of vendors is known so that its key goes
-// to nobody else. "sk-" alone says nothing: OpenAI, DeepSeek and many servers begin their keys so.
+// keyPrefixes map the beginning of a key to its vendor. Vendors without an entry in vendors are
+// listed too, so that their keys go to no other server. "sk-" alone is ambiguous: OpenAI, DeepSeek
+// and many servers use it.
 var keyPrefixes = []struct{ prefix, vendor string }{
 	{"sk-ant-", "anthropic"},
 	{"sk-or-", "openrouter"},
@@ -41,7 +42,7 @@ func KeyVendors() []string {
 	return slices.DeleteFunc(Vendors(""), func(name string) bool { return vendors[name].key == "" })
 }
 
-// vendorAt returns the vendor among names whose domain an address lies in, empty for none.
+// vendorAt returns the vendor among names that owns the domain of an address, empty for none.
 func vendorAt(address string, names []string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,17 +8,16 @@ import (
 	"github.com/regie-run/regie/internal/keyring"
 )
 
-// keyringMark stands before the name of a key in the keyring, where a key would stand.
+// keyringMark begins a reference to a key in the keyring.
 const keyringMark = "keyring:"
 
 // KeyringAnswers reports whether the operating system has a keyring that keys can be kept in. It
 // takes 700 ms at most.
 func KeyringAnswers() bool { return keyring.Answers() }
 
-// KeepInKeyring puts the key of a provider into the keyring and returns the provider as SaveSetup
-// is to store it: with the key's place in the key's place. It returns CodeTimeout or
-// CodeNoPermission where the keyring does not take it, and CodeBadRequest for a provider whose name
-// names no key.
+// KeepInKeyring stores the key of a provider in the keyring and returns the provider with a
+// reference to it, ready for SaveSetup. It returns CodeTimeout or CodeNoPermission where the
+// keyring refuses, and CodeBadRequest for a provider name that cannot name a key.
 func KeepInKeyring(p Provider) (Provider, error) {
 	if !keyring.Named(p.Name) {
 		return p, regie.Errorf(regie.CodeBadRequest, "%q names no key in a keyring: use small letters, digits, - and _",
@@ -30,8 +29,7 @@ func KeepInKeyring(p Provider) (Provider, error) {
 	return InKeyring(p, p.Name), nil
 }
 
-// InKeyring is a provider whose key is in the keyring under a name already, as SaveSetup is to
-// store it.
+// InKeyring returns a provider that refers to an existing key in the keyring, ready for SaveSetup.
 func InKeyring(p Provider, name string) Provider {
 	p.APIKey, p.Origin = keyringMark+name, maps.Clone(p.Origin)
 	if p.Origin == nil {
@@ -53,11 +51,11 @@ func (p *Provider) KeptInKeyring() string {
 // Away says why the keyring does not give the key of a provider, nil where it does or is not asked.
 func (p *Provider) Away() error { return p.away }
 
-// inKeyring reports whether a file names a key in place of holding it.
+// inKeyring reports whether a file refers to a key in the keyring.
 func inKeyring(key string) bool { return strings.HasPrefix(key, keyringMark) }
 
-// readKeyring reads a key that the keyring has. That it cannot be read is no error of the settings:
-// it is told where the key is needed (see Keyless).
+// readKeyring reads a key from the keyring. A failure is no error of the settings: Keyless reports
+// it where the key is needed.
 func (p *Provider) readKeyring(path string) error {
 	if !inKeyring(p.APIKey) {
 		return nil

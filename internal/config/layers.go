@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// LayerKind says whose file of settings it is (spec 13).
+// LayerKind is the owner of a file of settings (spec 13).
 type LayerKind string
 
 // The kinds, from the one that counts least on.
@@ -24,7 +24,7 @@ const (
 	LayerNamed  LayerKind = "named" // by --config or REGIE_CONFIG: then no other counts
 )
 
-// SystemFile is the machine's file where nobody says otherwise.
+// SystemFile is the default path of the machine's file.
 const SystemFile = "/etc/regie/regie.yaml"
 
 // Layer is a file of settings that counts.
@@ -131,7 +131,7 @@ func (c *Config) sourceOf(key string) string {
 	return c.Origin["file"]
 }
 
-// lineOf returns where a key stands in a layer, 0 where it does not.
+// lineOf returns the line of a key in a layer, 0 where the layer does not have it.
 func (l *Layer) lineOf(key string) (line int) {
 	walkKeys(l.root, "", func(at string, name, _ *yaml.Node) {
 		if at == key && line == 0 {

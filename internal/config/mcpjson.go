@@ -18,8 +18,7 @@ import (
 // 10.1). Nothing of it is used before a person trusts it.
 type MCPFileServer struct {
 	Name string `json:"name"`
-	// Command and Args, or URL, are as they are written; what stands in variables is put in by
-	// Server.
+	// Command and Args, or URL, as written; Server expands their variables.
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	Dir     string   `json:"cwd,omitempty"`
@@ -92,7 +91,7 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	return s
 }
 
-// templateTexts returns all in which variables can stand.
+// templateTexts returns all texts that can contain variables.
 func (s *MCPFileServer) templateTexts() []string {
 	return slices.Concat([]string{s.Command, s.Dir, s.URL}, s.Args, slices.Collect(maps.Values(s.env)),
 		slices.Collect(maps.Values(s.headers)))
@@ -101,9 +100,9 @@ func (s *MCPFileServer) templateTexts() []string {
 // inMCP is a variable in a text: ${NAME}, or ${NAME:-what holds where it is not set}.
 var inMCP = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// Server is the server with what stands in variables, as one of the settings; it works in the
-// workspace at root. It returns Err, and CodeBadRequest for a variable that is not set and has no
-// default, and for one that holds a key of a model's server: no workspace gets those.
+// Server returns the server with its variables expanded; it works in the workspace at root. It
+// returns Err, and CodeBadRequest for a variable that has neither a value nor a default, or that
+// holds a key of a model's server: no workspace gets those.
 func (s *MCPFileServer) Server(root string, env func(string) string) (MCPServer, error) {
 	if s.Err != nil {
 		return MCPServer{}, s.Err

@@ -51,7 +51,7 @@ type Rates struct {
 	Output      *Dollars `yaml:"output"`
 }
 
-// AnyModel stands for all models of a provider that are not named beside it.
+// AnyModel matches the models of a provider that have no entry.
 const AnyModel = "*"
 
 func (r Rates) toPrice() price.Price {
@@ -77,8 +77,8 @@ type AgentBudget struct {
 	USDPerDay       Cap `yaml:"usd_per_day,omitempty"`
 }
 
-// Caps returns what model calls for an agent may cost: the lower of what is said for it and for all
-// (spec 3.2, 13).
+// Caps returns the budget of an agent: the lower of its own caps and those for all agents (spec
+// 3.2, 13).
 func (f *File) Caps(agent string) regie.Caps {
 	app := regie.Caps{
 		Round: int64(f.Budget.USDPerRound), Session: int64(f.Budget.USDPerSession),
@@ -91,10 +91,9 @@ func (f *File) Caps(agent string) regie.Caps {
 	})
 }
 
-// Price returns what a model of a provider costs: as the file says it, else as the vendor whose
-// server it is lists it. stated is true for the former, which also holds for a server on this
-// machine. A server that somebody else runs has prices of its own, whatever its models are called,
-// so that nothing is known of them unless the file says whose it is.
+// Price returns the price of a model of a provider: from the file, else from the vendor's price
+// list. stated is true for a price of the file and for a server on this machine. A server run by a
+// third party has prices of its own, so they are unknown unless the file names its vendor.
 func (c *Config) Price(provider, model string) (p price.Price, stated, known bool) {
 	settings, ok := c.Named(provider)
 	if !ok {

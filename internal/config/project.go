@@ -13,9 +13,9 @@ import (
 // MaxProject bounds a project's file, in bytes.
 const MaxProject = 256 << 10
 
-// Project is what a workspace's own file settles (spec 13): .regie/regie.yaml, which whoever writes
-// the repository writes. What narrows holds as it stands (decision 19); what instructs the agent
-// holds once a person trusts the file; all else is never taken from it.
+// Project is the settings file of a workspace, .regie/regie.yaml (spec 13). Anyone who can write to
+// the repository can write it. Its restrictions apply at once (decision 19), its instructions once
+// a person trusts the file; the rest is ignored.
 type Project struct {
 	file File
 	// Path is the file, as people find it.
@@ -42,7 +42,7 @@ const (
 	UseNever   KeyUse = "never"
 )
 
-// narrows are the keys that can only narrow. A key of a map stands for all below it.
+// narrows are the keys that can only restrict. A key of a map includes everything below it.
 var narrows = []string{
 	"approvals.require", "approvals.require_validation", "approvals.rules", "limits", "agents.main.limits",
 	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session",
@@ -57,12 +57,12 @@ var instructs = []string{
 	"agents.main.reasoning_effort", "agents.main.parallel_tool_calls", "workspace",
 }
 
-// branches are the maps of which each key is looked at by itself.
+// branches are the maps whose keys are checked one by one.
 var branches = []string{"approvals", "budget", "agents", "agents.main"}
 
-// ParseProject reads a project's file, as strictly as the user's: an unknown key, one that stands
-// twice, a bad value is CodeBadRequest with its line or key, because a rule that was misspelt must
-// not be taken for one that holds.
+// ParseProject reads a project's file as strictly as the user's. It returns CodeBadRequest with the
+// line or key for an unknown or duplicate key or a bad value: a misspelt rule must not pass for one
+// in force.
 func ParseProject(path string, data []byte) (Project, error) {
 	p := Project{Path: path}
 	if len(data) > MaxProject {

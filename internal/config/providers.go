@@ -16,18 +16,16 @@ type Provider struct {
 	Name string `yaml:"-"`
 	// Type is the API, one of TypeNames; it may be left out where the name is one of them.
 	Type string `yaml:"type,omitempty"`
-	// Vendor is whose server of type openai it is: its address and the variable of its key follow,
-	// where they are not given.
+	// Vendor names the vendor of a server of type openai. It gives the default address and the
+	// variable of the key.
 	Vendor string `yaml:"vendor,omitempty"`
-	// API is which of OpenAI's APIs a server of type openai is asked in: chat or responses. Speaks
-	// says which where it is left out.
+	// API selects an API of a server of type openai: chat or responses. Speaks gives the default.
 	API     string `yaml:"api,omitempty"`
 	BaseURL string `yaml:"base_url,omitempty"`
 	// APIKeyEnv is the variable that holds the key.
 	APIKeyEnv string `yaml:"api_key_env,omitempty"`
-	// APIKey is the key itself, which stands in the private file of regie setup only and is never
-	// printed; in a file it can be keyring:NAME, which names a key in the keyring of the operating
-	// system.
+	// APIKey is the key itself, only in the private file of regie setup, and never printed. In a
+	// file it can be keyring:NAME, a reference to the keyring of the operating system.
 	APIKey string `yaml:"api_key,omitempty"`
 	// Models are names for models: small, medium, large (spec 6.3) or others.
 	Models map[string]string `yaml:"models,omitempty"`
@@ -45,7 +43,7 @@ type Provider struct {
 	keyFrom *string
 	// unset says that the variable of APIKeyEnv is not set.
 	unset bool
-	// written says that the key itself stands in a file.
+	// written says that a file holds the key itself.
 	written bool
 	// away says why the key cannot be read that the keyring is to have.
 	away error
@@ -59,9 +57,9 @@ const (
 	APIResponses = "responses" // Responses
 )
 
-// Speaks is the API that a server of type openai is asked in: what the settings say, else Responses
-// at OpenAI's own address and Chat Completions everywhere else. It is empty for the other types,
-// which have one.
+// Speaks returns the API of a server of type openai: the configured one, else Responses at OpenAI's
+// own address and Chat Completions everywhere else. It is empty for the other types, which have
+// one.
 func (p *Provider) Speaks() string {
 	if p.Type != ProviderOpenAI || p.API != "" {
 		return p.API
@@ -76,18 +74,17 @@ func (p *Provider) Speaks() string {
 // openAIHost is where OpenAI's own server is; those of its regions stand below it.
 const openAIHost = "api.openai.com"
 
-// vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its
-// server is, how its variable is called, its large, medium and small model, which age faster than
-// programs do and are only what is asked for where nothing names a model.
-// How it deviates on the wire is the codec's, which is told the vendor's name and no more (see
-// Wire).
+// vendor holds the defaults of a vendor: the address, the variable of the key, and its large,
+// medium and small model. Models age faster than programs, so these names serve only where nothing
+// else names a model. The codec knows how the vendor deviates on the wire and gets only its name
+// (see Wire).
 type vendor struct {
 	kind, address, key string
 	large, medium      string
 	small              string
 }
 
-// vendors are those whose name is enough. The names of models were current in November 2026.
+// vendors are those that need no more than a name. Model names are from November 2026.
 var vendors = map[string]vendor{
 	"anthropic": {
 		ProviderAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY",
@@ -127,7 +124,7 @@ var vendors = map[string]vendor{
 	"ollama":   {kind: ProviderOllama, address: "http://127.0.0.1:11434"},
 }
 
-// Vendors are the names of the vendors whose servers are of a type, sorted.
+// Vendors returns the sorted names of the vendors with servers of a type.
 func Vendors(kind string) []string {
 	var out []string
 	for name, v := range vendors {
@@ -139,10 +136,9 @@ func Vendors(kind string) []string {
 	return out
 }
 
-// Wire is whose server it is, one of Vendors of its type, or empty where nobody can know: what the
-// settings say, else what the address says, which is a vendor's domain or below it and nothing that
-// only looks like one, else what the provider is called. One that is called as its type says
-// nothing by that.
+// Wire returns the vendor of a server, one of Vendors of its type, or "" where it is unknown. The
+// setting decides, else the address if it lies in a vendor's domain, else the provider's name
+// unless that is only its type.
 func (p *Provider) Wire() string {
 	if p.Vendor != "" {
 		return p.Vendor
@@ -274,9 +270,9 @@ func (p *Provider) checkProvider() error {
 	return nil
 }
 
-// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not
-// set, or from a keyring that does not give it, or has the key of another vendor: nobody is asked
-// without the right one.
+// Keyless returns CodeProviderAuth for a provider without a usable key: its variable is not set,
+// the keyring does not give it, or it belongs to another vendor. No request is sent without the
+// right key.
 func (p *Provider) Keyless() error {
 	if err := p.checkKey(); err != nil {
 		return err
@@ -309,8 +305,7 @@ func (p *Provider) findKey(env func(string) string, known vendor) {
 	p.unset = p.APIKey == "" && p.APIKeyEnv != ""
 }
 
-// keyNamed returns what the settings say of the key: itself where it stands in a file, else where
-// it is.
+// keyNamed returns the key as the settings give it: the key itself from a file, else a reference.
 func (p *Provider) keyNamed() string {
 	switch {
 	case p.keyFrom != nil:

@@ -79,7 +79,7 @@ func checkPattern(tool string) error {
 	return nil
 }
 
-// commandTool is the tool whose calls run commands.
+// commandTool is the tool that runs commands.
 const commandTool = "shell.shell_exec"
 
 // aboutCommands reports whether the rule's pattern can name a tool that runs commands.

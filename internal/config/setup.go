@@ -14,8 +14,8 @@ import (
 
 var providerName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// setupFile returns the private file of regie setup: it lies beside the user's regie.yaml and may
-// hold keys, so only its owner may read it.
+// setupFile returns the private file of regie setup, next to the user's regie.yaml. It may hold
+// keys, so only its owner may read it.
 func setupFile(env func(string) string) string {
 	if path := userFile(env); path != "" {
 		return filepath.Join(filepath.Dir(path), "setup.yaml")

@@ -20,9 +20,9 @@ type Shell struct {
 	// 512 processes and 4 GiB of resident memory. Only Linux counts them.
 	MaxProcesses   int   `yaml:"max_processes"`
 	MaxMemoryBytes int64 `yaml:"max_memory_bytes"`
-	// Env are variables of the environment that commands get beside those that every program needs.
+	// Env are environment variables that commands get in addition to the basic ones.
 	Env []string `yaml:"env"`
-	// Read are absolute paths that commands may read beside the system's programs.
+	// Read are absolute paths that commands may read in addition to the system's programs.
 	Read []string `yaml:"read"`
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// providerTypes are the types of an entry below providers, in the order in which a key of one is
-// looked for in the environment.
+// providerTypes are the types of an entry below providers, in the order of the search for a key in
+// the environment.
 var providerTypes = []string{ProviderAnthropic, ProviderOpenAI, ProviderGemini, ProviderOllama}
 
 // TypeNames are the names of the types that are configured below providers.
 func TypeNames() []string { return slices.Clone(providerTypes) }
 
-// KeyVariables are the variables in which a key is found by itself.
+// KeyVariables returns the variables that are searched for a key without any configuration.
 func KeyVariables() (out []string) {
 	for _, name := range providerTypes {
 		if key := vendors[name].key; key != "" {

@@ -111,8 +111,8 @@ var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 // added are the lists to which every layer adds its entries.
 var added = []string{"approvals.rules", "hooks"}
 
-// layerValues returns what a layer says, each key by itself. offset is how many entries the layers
-// before it have in each list.
+// layerValues returns the values of a layer, one per key. offset is the number of entries that
+// earlier layers have in each list.
 func (l *Layer) layerValues(offset map[string]int) (out []Value) {
 	walkKeys(l.root, "", func(key string, name, value *yaml.Node) {
 		list, entry, inList := strings.Cut(key, "[")
@@ -147,8 +147,8 @@ func flatValue(n *yaml.Node) string {
 	return string(text)
 }
 
-// secretKey reports whether a key's value is never shown: keys, tokens, and what programs and
-// servers are given beside their arguments.
+// secretKey reports whether the value of a key is never shown: keys, tokens, and the environment
+// and headers of programs and servers.
 func secretKey(key string) bool {
 	parts := strings.Split(key, ".")
 	last := parts[len(parts)-1]
@@ -162,8 +162,7 @@ func secretKey(key string) bool {
 	}
 }
 
-// maskValue returns a value as it may be shown: of an address neither the password nor what stands
-// behind the question mark.
+// maskValue returns a value for display: an address without password and query.
 func maskValue(key, value string) string {
 	if name, is := strings.CutPrefix(value, keyringMark); secretKey(key) && (!is || !keyring.Named(name)) {
 		return "***"

@@ -12,8 +12,8 @@ import (
 
 // Workspace is what holds for the place where agents work (spec 13, decision 52).
 type Workspace struct {
-	// TimeZone is the IANA name of the zone whose day and time agents are told; empty is that of
-	// the machine.
+	// TimeZone is the IANA name of the zone for the agents' date and time; empty means the
+	// machine's.
 	TimeZone string `yaml:"time_zone"`
 }
 
@@ -28,8 +28,8 @@ func (w *Workspace) checkWorkspace() error {
 	return nil
 }
 
-// Zone is the name of the time zone that agents are told: the configured one, else the machine's,
-// or regie.LocalZone where that has no name.
+// Zone returns the name of the agents' time zone: the configured one, else the machine's, or
+// regie.LocalZone where that has no name.
 func (w *Workspace) Zone() string {
 	if w.TimeZone != "" {
 		return w.TimeZone

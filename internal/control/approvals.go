@@ -128,8 +128,8 @@ func sameWorld(a, b []regie.Precondition) bool {
 	})
 }
 
-// Review returns what the calls would do whose arguments a request edits, and stores nothing: what
-// a person sees before they allow it (decision 20).
+// Review returns what the edited calls of a request would do and stores nothing: a person sees it
+// before allowing them (decision 20).
 func (a *Approvals) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
 	if _, err := a.authorize(ctx, "review_edit", in.ApprovalID); err != nil {
 		return dispatch.Reviewed{}, err
@@ -270,7 +270,7 @@ func (c *core) storeAnswer(ctx context.Context, in dispatch.AnswerRequest, clien
 	})
 }
 
-// Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
+// Resolve stores a person's finding about a call with an unknown outcome (decision 5).
 func (a *Approvals) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	caller, err := a.authorize(ctx, "resolve_call", in.CallID)
 	if err != nil {

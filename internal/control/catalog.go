@@ -14,7 +14,7 @@ import (
 // Catalog says what there is to work with: agents, tools, providers, models.
 type Catalog struct{ *core }
 
-// MainAgent answers where nothing else is said.
+// MainAgent is the default agent.
 const MainAgent = "main"
 
 // Agents lists the agents.

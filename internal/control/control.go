@@ -59,8 +59,8 @@ type Config struct {
 
 // Projects is what workspaces hold for agents, at this moment.
 type Projects interface {
-	// Settings are a workspace's own file, Agent an agent as it works there, Zone the time zone
-	// that agents are told.
+	// Settings returns a workspace's own file, Agent an agent as it works there, Zone the time zone
+	// of agents.
 	Settings(root string) (config.Project, error)
 	Agent(root, name string) config.Agent
 	Zone(root string) string

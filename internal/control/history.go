@@ -66,8 +66,8 @@ func (r *Rounds) validateClient(in *dispatch.RunRequest) error {
 	return err
 }
 
-// imported makes the messages of a client's history, in order. A message of results that stands
-// last is left to ofClient.
+// imported returns the messages of a client's history, in order. ofClient handles a final message
+// of results.
 func imported(in *dispatch.RunRequest) []store.Imported {
 	var out []store.Imported
 	for i := range in.History {
@@ -126,8 +126,8 @@ func importedReply(m *regie.ImportedMessage, author regie.Author, session regie.
 	return reply, results
 }
 
-// ofClient gives a submission what only a client's has: the round of its calls, and a message of
-// results where nothing is said beside them.
+// ofClient completes a submission of a client: the round of its calls, and a message of results
+// where the request has no text.
 func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	for i := range s.History {
 		for j := range s.History[i].Calls {

@@ -16,11 +16,10 @@ import (
 // Limits are those that are stored of a round (spec 3.2, decision 52).
 type Limits struct{ *core }
 
-// A limit that the interface stores stands above the defaults and below files and flags (spec 13):
-// a file is what a person wrote down, keeps under version control and reads when something is odd,
-// so nothing that was said elsewhere may hold against it in silence. What a file fixes is refused
-// here, with its place, as providers of files are (decision 52). The store has it, so that it holds
-// after a restart and for every process.
+// A stored limit overrides the defaults; files and flags override it (spec 13). A person writes a
+// file, keeps it under version control and reads it when something looks wrong, so no stored value
+// may silently win over it. Setting a limit that a file fixes is refused with the place, as for
+// providers of files (decision 52). The store keeps limits across restarts and for every process.
 
 // limitNames are the limits that can be stored, below limits.chat and limits.automation.
 var limitNames = []string{
@@ -70,8 +69,7 @@ func (l *Limits) current(ctx context.Context) (out dispatch.LimitSettings, err e
 	return out, err
 }
 
-// limitValues returns the limits of a type of session with the agent and the model that answer
-// where nothing else is said.
+// limitValues returns the limits of a type of session for the default agent and model.
 func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out dispatch.LimitValues, err error) {
 	stored, err := l.storedLimits(ctx, kind)
 	if err != nil {
@@ -98,7 +96,8 @@ func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out d
 	return out, nil
 }
 
-// fixedBy returns the place that settles a limit whatever is stored; empty where none does.
+// fixedBy returns the place that fixes a limit regardless of the stored value; empty where none
+// does.
 func (l *Limits) fixedBy(kind regie.SessionType, i int) string {
 	configured, file, agent := l.Settings.File.Limits.Of(kind), l.Settings.Origin["file"],
 		l.Settings.File.Agents[MainAgent].Limits
@@ -112,9 +111,9 @@ func (l *Limits) fixedBy(kind regie.SessionType, i int) string {
 	}
 }
 
-// Set stores limits, all that a request names or none of them; the next round of every session has
-// them, whichever process starts it. It returns CodeConflict for a limit that a file or the command
-// line fixes, CodeBadRequest for a number that is none of a limit.
+// Set stores all limits of a request, or none. The next round of every session uses them in every
+// process. It returns CodeConflict for a limit that a file or the command line fixes,
+// CodeBadRequest for an invalid number.
 func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
 	caller, err := l.authorizeAll(ctx, "change_limits")
 	if err != nil {
@@ -154,9 +153,9 @@ func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.Li
 	return l.current(ctx)
 }
 
-// dialect is the one that the request or the agent forces, else the one that the model can (spec
-// 3.3). It returns CodeBadRequest for JSON where nobody could tell the model of it. A model that is
-// not configured here is found out when it is asked.
+// dialect returns the dialect that the request or the agent forces, else the one that the model
+// supports (spec 3.3). It returns CodeBadRequest for JSON where the prompt cannot explain it. A
+// model that is not configured here fails when it is called.
 func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Dialect, error) {
 	forced := in.Dialect
 	if forced == "" && agent.Dialect != config.DialectAuto {

@@ -51,9 +51,8 @@ func (r *Rounds) fillRequest(ctx context.Context, in *dispatch.RunRequest) (unna
 	return unnamed, r.checkNames(in)
 }
 
-// checkNames has the agent of a request be one that there is, whose limits and instructions hold
-// then, its provider one that this engine can ask, and a size that its provider maps be the model
-// of that.
+// checkNames refuses an unknown agent, one with invalid limits or instructions, and a provider that
+// this engine cannot use. It replaces a size that the provider maps by the model's name.
 func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
 	if in.Agent != "" {
 		if err := r.checkAgent(in.Agent); err != nil {
@@ -81,8 +80,8 @@ func (c *core) pinOf(provider string) regie.Hash {
 	return c.Settings.FingerprintOf(provider)
 }
 
-// settingsOf returns the settings that a request's provider is asked with: those of its pin, where
-// a client brought them, else this engine's own.
+// settingsOf returns the settings of a request's provider: those of its pin where a client brought
+// them, else the engine's own.
 func (c *core) settingsOf(in *dispatch.RunRequest) *config.Config {
 	if in.Settings.IsZero() || in.Settings == c.Settings.FingerprintOf(in.Provider) {
 		return &c.Settings
@@ -130,8 +129,8 @@ func (r *Rounds) namedWorkspace(ctx context.Context, in *dispatch.RunRequest) (r
 	}
 }
 
-// typed is the text that is stored of a request: what is said, or the person's own command behind
-// its mark.
+// typed returns the text to store for a request: its message, or the person's command behind its
+// mark.
 func typed(in *dispatch.RunRequest) string {
 	if in.Command != "" {
 		return regie.CommandMark + in.Command
@@ -167,8 +166,8 @@ func validCommand(in *dispatch.RunRequest) error {
 	}
 }
 
-// ofPerson refuses a command where a person's has no place: in a session that nobody types in, and
-// in place of an answer. asks says that the session waits for one.
+// ofPerson refuses a person's command in an unattended session and as an answer. asks says that the
+// session waits for an answer.
 func ofPerson(in *dispatch.RunRequest, asks bool) error {
 	switch {
 	case in.Command == "":

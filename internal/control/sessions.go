@@ -249,7 +249,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(shown), " ")
 }
 
-// sessionName returns a name that somebody gives.
+// sessionName validates the name of a session.
 func sessionName(name string) (string, error) {
 	name = oneLine(name)
 	switch {
@@ -301,8 +301,8 @@ func (s *Sessions) Export(ctx context.Context, session regie.ID) (store.SessionE
 	return s.Store.Export(ctx, session)
 }
 
-// Verify checks the logs that a filter selects, each by itself (spec 11.4): one that is not what
-// was written does not keep the next one from being checked.
+// Verify checks the logs that a filter selects (spec 11.4). A broken log does not stop the check of
+// the next one.
 func (s *Sessions) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
 	_, err := s.authorizeIn(ctx, "verify_logs", &filter.Root, filter.ID)
 	if err == nil && filter.ID.IsZero() && filter.Short == "" { // one session is not worth a look at the whole file
@@ -329,8 +329,8 @@ func (s *Sessions) Verify(ctx context.Context, filter store.LogFilter) ([]store.
 	return out, nil
 }
 
-// Stop ends whatever runs in a session and closes it as cancelled (decision 6). It returns the
-// messages that waited; a caller who may not read gets its own.
+// Stop ends everything that runs in a session and closes it as cancelled (decision 6). It returns
+// the messages that waited; a caller without read access gets only its own.
 func (s *Sessions) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	caller, err := s.authorize(ctx, "stop_session", session)
 	if err == nil {

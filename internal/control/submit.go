@@ -226,9 +226,9 @@ func (r *Rounds) whileNotUndoing(ctx context.Context, session regie.ID, fn func(
 	}
 }
 
-// answerByMessage takes a message that comes while the round waits for an answer (decision 10): as
-// the answer where a free text is one, else it cancels the question, as a message that steers. Who
-// may do neither is told so; a question that opens later meets the store's own word on it.
+// answerByMessage handles a message that arrives while the round waits for an answer (decision 10):
+// it answers a free-text question, else it cancels the question as a steering message. It returns
+// an error to a caller who may do neither; the store decides about a question that opens later.
 func (r *Rounds) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
 	if in.WhenBusy == store.Reject {
 		return dispatch.Run{}, false, nil

@@ -38,7 +38,8 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 	in.Policy.ReasoningEffort = cmp.Or(in.Policy.ReasoningEffort, agent.ReasoningEffort)
 	in.Policy.ServiceTier = cmp.Or(in.Policy.ServiceTier, settings.ServiceTier)
 	in.Policy.OneCall = in.Policy.OneCall || agent.ParallelToolCalls != nil && !*agent.ParallelToolCalls
-	// nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
+	// an unattended run has no person to answer or to hear about a lost network (decisions 37 and
+	// 42)
 	if in.Type == regie.SessionAutomation {
 		in.Policy.Questions, in.Policy.WaitNetwork = false, true
 	}
@@ -63,7 +64,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 		return out, err
 	}
 	var said string
-	// without its directory a run is told by its tools what is wrong
+	// without its directory, the tools of a run report the error
 	if said, in.Policy.Document, _ = r.Projects.Level2(in.Root, out.limits, in.Policy.French); said != "" {
 		// each time: it goes with the sessions that had it
 		if out.level2, err = r.Store.PutBlob(ctx, []byte(said)); err != nil {
@@ -107,9 +108,8 @@ func (r *Rounds) storeDocumentation(ctx context.Context, in *dispatch.RunRequest
 	}))
 }
 
-// fallbacks pins the providers that may go on with a round, each with the settings, the dialect and
-// the documentation that it is asked with (spec 3.6). The limits are the round's own, whoever goes
-// on with it.
+// fallbacks pins the providers that may take over a round, each with its settings, dialect and
+// documentation (spec 3.6). The limits stay those of the round.
 func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
 	limits regie.Limits, caps regie.Caps,
 ) ([]approval.Fallback, error) {
@@ -142,8 +142,8 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent c
 	return out, nil
 }
 
-// checkAffordable refuses a request to a model of which nobody knows what it costs, where a budget
-// holds: before anything is stored (decision 29). caps are those of its workspace.
+// checkAffordable refuses a model without a known price where a budget applies, before anything is
+// stored (decision 29). caps are those of the workspace.
 func (r *Rounds) checkAffordable(in *dispatch.RunRequest, caps regie.Caps) error {
 	if r.Settings.File.Caps(in.Agent).Lower(caps).IsZero() {
 		return nil

@@ -40,15 +40,15 @@ type TokenRequest struct {
 	OnApproval string `json:"on_approval,omitempty"`
 	// ExpiresAt is when it ends; left out, after 90 days.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	// NeverExpires says that it does not end by itself.
+	// NeverExpires requests a token without an end.
 	NeverExpires bool   `json:"never_expires,omitempty"`
 	By           string `json:"by,omitempty"`
 }
 
-// TokenLife is how long a token lives where nobody says.
+// TokenLife is the default lifetime of a token.
 const TokenLife = 90 * 24 * time.Hour
 
-// Ends is when a token ends that is asked for now; zero: never.
+// Ends returns the expiry of a token that is requested now; zero means never.
 func (r *TokenRequest) Ends(now time.Time) time.Time {
 	switch {
 	case r.NeverExpires:
@@ -93,8 +93,8 @@ func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.To
 	return t.Store.Tokens(ctx, filter, time.Now())
 }
 
-// Add makes a token and shows its secret for the only time. The same id again is CodeConflict.
-// Nobody gives away what they do not have: not a scope, not a day.
+// Add makes a token and returns its secret once. A repeated id is CodeConflict. Callers cannot
+// grant more than they have: no further scope, no longer life.
 func (t *Tokens) Add(ctx context.Context, in TokenRequest) (MadeToken, error) {
 	caller, err := t.authorizeAll(ctx, "add_token")
 	if err == nil {
@@ -143,7 +143,7 @@ func limitToCaller(caller *access.Caller, in *TokenRequest) error {
 	return nil
 }
 
-// validateToken checks a request and brings it into the form in which it is stored.
+// validateToken checks a request and normalises it for the store.
 func validateToken(in *TokenRequest) (err error) {
 	in.Name = strings.Join(strings.Fields(plain.Strip(in.Name)), " ")
 	switch {
@@ -198,8 +198,8 @@ func (t *Tokens) LinkBrowser(ctx context.Context) (SetupLink, error) {
 	return SetupLink{URL: server.setupLink()}, nil
 }
 
-// Revoke ends tokens, all of them or none. When it returns they let nobody in any more, on any
-// node; what they have open ends within seconds. A caller may always end its own.
+// Revoke ends tokens, all or none. After it returns no node accepts them; open streams end within
+// seconds. A caller may always revoke its own.
 func (t *Tokens) Revoke(ctx context.Context, in RevokeTokensRequest) error {
 	caller, err := t.authorize(ctx, "revoke_own_token")
 	if err == nil && !slices.Equal(in.TokenIDs, []regie.ID{caller.Token.ID}) {

@@ -100,8 +100,8 @@ func noNewWorkspace(root string) error {
 		"%s is no workspace yet: to make one of it needs a token with the scope %s", root, string(regie.ScopeAdmin))
 }
 
-// ForClients returns the workspace in which the sessions of an OpenAI-compatible client live: that
-// at root, or for a restricted caller who does not see that the first one that it sees.
+// ForClients returns the workspace for the sessions of an OpenAI-compatible client: that at root,
+// or for a restricted caller the first one that it may see.
 func (w *Workspaces) ForClients(ctx context.Context, root, foundBy string) (regie.Workspace, error) {
 	caller, err := w.authorize(ctx, "client_workspace")
 	if err != nil {
@@ -206,8 +206,8 @@ func (c *core) refuseOwn(root string) error {
 	return nil
 }
 
-// checkNew is refuseOwn, and has a directory that nobody has worked in yet be one that a workspace
-// can be (workspace.Settled).
+// checkNew is refuseOwn, and refuses a directory that cannot become a workspace
+// (workspace.Settled).
 func (c *core) checkNew(ctx context.Context, root string, here bool) error {
 	dir := c.Settings.DataDir
 	if err := c.refuseOwn(root); err != nil || root == OwnPlace(dir) || root == OwnPlace(workspace.Resolved(dir)) {
