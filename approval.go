@@ -146,9 +146,8 @@ func (c Command) String() string {
 	return string(data)
 }
 
-// cleanPath returns the shortest form of a relative path, and "" for one that a scope must not be
-// compared with. A path with ".." anywhere is none: behind a link it leads elsewhere than its
-// letters say.
+// cleanPath returns the shortest form of a relative path, and "" for a path that no scope may
+// match. A path with ".." never matches: behind a link it leads elsewhere.
 func cleanPath(name string) string {
 	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") ||
 		strings.ContainsAny(name, "\\\x00") {

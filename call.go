@@ -15,8 +15,7 @@ const (
 	KindAction CallKind = "action" // changes something
 )
 
-// EffectClass says what may be done with a call whose outcome is not known (spec 12.2, decision
-// 22).
+// EffectClass says how recovery may treat a call with an unknown outcome (spec 12.2, decision 22).
 type EffectClass string
 
 // The effect classes.
@@ -145,7 +144,7 @@ type Call struct {
 	// Changed is what it made of files, where that is known only after it has run (decision 16):
 	// the tool's evidence, stored with the result.
 	Changed json.RawMessage `json:"changed,omitempty"`
-	// Result is what the model reads: text or JSON. Error is set instead where there is none.
+	// Result is what the model reads: text or JSON. Error is set instead of it.
 	Result string     `json:"result,omitempty"`
 	Error  *CallError `json:"error,omitempty"`
 	// ResultBlob holds the whole result where Result is a shortened one (spec 3.2).
@@ -162,7 +161,7 @@ type Call struct {
 	// happened and runs nothing (decision 17).
 	CopyOf ID `json:"copy_of,omitzero"`
 
-	// Resolution is a person's word on a call whose outcome nobody knew (decision 5).
+	// Resolution is a person's finding about a call with an unknown outcome (decision 5).
 	Resolution *Resolution `json:"resolution,omitempty"`
 
 	ProposedAt time.Time `json:"proposed_at"`

@@ -6,8 +6,7 @@ import "slices"
 // lacks one takes its nearest.
 func Efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} }
 
-// EffortWithin takes the ends of a scale for what lies beyond them, and leaves alone what is none
-// of Efforts.
+// EffortWithin clamps an effort to a scale and leaves a value outside Efforts unchanged.
 func EffortWithin(effort, least, most string) string {
 	scale := Efforts()
 	at := slices.Index(scale, effort)

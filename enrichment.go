@@ -22,8 +22,8 @@ const (
 	TargetDirectory PointerTarget = "directory"
 )
 
-// MaxEnrichments is how many blocks one message may carry. Each is a query whose result stands in
-// every later prompt of its session.
+// MaxEnrichments is how many blocks one message may carry. Each is a query, and every later prompt
+// of the session contains its result.
 const MaxEnrichments = 20
 
 // EnrichmentBlock is a piece of a person's message that brings data with it (spec 2.2, 7.3). A
@@ -42,8 +42,8 @@ type DataCommand struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// Validate returns CodeBadRequest for a block of a type or target that is not known here, and
-// CodePathInvalid for a path that is none.
+// Validate returns CodeBadRequest for an unknown type or target, and CodePathInvalid for an invalid
+// path.
 func (b *EnrichmentBlock) Validate() error {
 	switch {
 	case b.Type != EnrichmentPointer:
@@ -61,7 +61,7 @@ func (b *EnrichmentBlock) Validate() error {
 	return nil
 }
 
-// Label is what stands for the block in the text of its message (the seed's generateSummary):
+// Label represents the block in the text of its message (the seed's generateSummary):
 // @docs/plan.md, @"a file.txt", @src/.
 func (b *EnrichmentBlock) Label() string {
 	path := b.Path

@@ -73,7 +73,7 @@ const (
 	// `--data-dir`.
 	CodeLocked Code = "ENGINE_RUNNING"
 	// CodeEngineGone: The engine ended while it worked on the request. Fix: Try again; a run
-	// asks its model again by itself.
+	// repeats its model call without help.
 	CodeEngineGone Code = "ENGINE_GONE"
 	// CodeDiskFull: The disk is full. Fix: Make room, then resume.
 	CodeDiskFull Code = "DISK_FULL"
@@ -93,7 +93,7 @@ const (
 	// CodePathInvalid: No file can have this path. Fix: Write a shorter, relative path without
 	// control characters.
 	CodePathInvalid Code = "PATH_INVALID"
-	// CodePathProtected: The path is `.git`, `.regie`, a secret or an ignored file that nobody
+	// CodePathProtected: The path is `.git`, `.regie`, a secret or an ignored file that was not
 	// allowed. Fix: Allow it when asked, or do it by hand.
 	CodePathProtected Code = "PATH_PROTECTED"
 	// CodeFileExists: A new file would replace an existing one. Fix: Choose another name, or
@@ -124,8 +124,8 @@ const (
 	// Look at the new preview and approve that.
 	CodeStalePreview Code = "STALE_PREVIEW"
 	// CodeUndoConflict: A file is not as the run left it, or its former content is gone; nothing
-	// was undone. Fix: The sentence names the file; `--force` restores one that somebody
-	// changed.
+	// was undone. Fix: The sentence names the file; `--force` restores a file that was changed
+	// since.
 	CodeUndoConflict Code = "UNDO_CONFLICT"
 	// CodeBadPattern: The pattern does not parse or is too costly. Fix: Simplify it.
 	CodeBadPattern Code = "BAD_PATTERN"
@@ -139,8 +139,8 @@ const (
 	// CodeToolChanged: An MCP server now describes the tool differently; nothing was done. Fix:
 	// The agent proposes the call again with the new description.
 	CodeToolChanged Code = "TOOL_CHANGED"
-	// CodeNoSandbox: The command was not run because no sandbox works here and nobody allowed it
-	// without. Fix: Run `regie doctor`.
+	// CodeNoSandbox: The command was not run because no sandbox works here and running without one
+	// was not allowed. Fix: Run `regie doctor`.
 	CodeNoSandbox Code = "NO_SANDBOX"
 	// CodeNoProgram: The command names a program that does not exist or that commands cannot
 	// see. Fix: Check its name; `shell.read` shows commands more.
@@ -162,13 +162,13 @@ const (
 	// CodeOutcomeUnknown: The effect may or may not have happened; it is never repeated
 	// automatically. Fix: Check, then run `regie runs resolve`.
 	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN"
-	// CodeTruncatedStream: The model's answer was cut off. Fix: Nothing: it is asked again.
+	// CodeTruncatedStream: The model's answer was cut off. Fix: Nothing: Regie retries.
 	CodeTruncatedStream Code = "TRUNCATED_STREAM"
-	// CodeBadReply: The model's answer cannot be used. Fix: Nothing: it is asked again;
-	// otherwise use another model.
+	// CodeBadReply: The model's answer cannot be used. Fix: Nothing: Regie retries; otherwise use
+	// another model.
 	CodeBadReply Code = "BAD_REPLY"
-	// CodeEmptyReply: The model's answer is empty. Fix: Nothing: it is asked again; otherwise
-	// use another model.
+	// CodeEmptyReply: The model's answer is empty. Fix: Nothing: Regie retries; otherwise use
+	// another model.
 	CodeEmptyReply Code = "EMPTY_REPLY"
 	// CodeReplyTooLarge: The model's answer is too large. Fix: Ask for less at once, or use
 	// another model.
@@ -194,8 +194,8 @@ const (
 	// CodeOverBudget: The model call could cost more than the budget leaves, so it was not made.
 	// Fix: Raise the budget or wait for the next day, then write again or resume.
 	CodeOverBudget Code = "OVER_BUDGET"
-	// CodeContextTooLarge: The prompt does not fit the model's window, whatever is left out.
-	// Fix: Say less at once, put it into a file, or use a model with a larger window.
+	// CodeContextTooLarge: The prompt does not fit the model's window even after shortening. Fix:
+	// Say less at once, put it into a file, or use a model with a larger window.
 	CodeContextTooLarge Code = "CONTEXT_TOO_LARGE"
 	// CodePromptMismatch: A stored model call cannot be rebuilt byte for byte. Fix: Use the
 	// settings that it was made with; otherwise its data was changed.
@@ -219,7 +219,7 @@ type Error struct {
 }
 
 // Errorf returns an Error with a code and a sentence. An argument that is an error becomes its
-// cause, as with %w, whatever verb prints it.
+// cause, as with %w, regardless of its verb.
 func Errorf(code Code, format string, args ...any) *Error {
 	e := &Error{Code: code, Format: format, Args: args}
 	for _, arg := range args {

@@ -18,10 +18,10 @@ func HookPoints() []HookPoint {
 	return []HookPoint{HookBeforeRound, HookBeforeTool, HookAfterTool, HookAfterRound}
 }
 
-// Before reports whether hooks of the point can refuse what they are told of.
+// Before reports whether hooks of the point can refuse.
 func (p HookPoint) Before() bool { return p == HookBeforeTool || p == HookBeforeRound }
 
-// HookInput is what a hook is told, as JSON on its standard input.
+// HookInput is the input of a hook, as JSON on its standard input.
 type HookInput struct {
 	On          HookPoint   `json:"event"`
 	SessionID   ID          `json:"session_id"`
@@ -38,7 +38,7 @@ type HookInput struct {
 	Note string   `json:"end_note,omitempty"`
 }
 
-// HookCall is the call that a hook is told of.
+// HookCall is the call in a hook's input.
 type HookCall struct {
 	ID        ID              `json:"id"`
 	Tool      string          `json:"tool"`

@@ -22,7 +22,7 @@ var idState struct {
 	last uint64
 }
 
-// NewID returns a fresh UUIDv7. Ids made by one process sort in the order in which they were made.
+// NewID returns a fresh UUIDv7. The ids of one process sort by creation.
 func NewID() ID {
 	var id ID
 	_, _ = rand.Read(id[:]) // crypto/rand.Read never fails: it crashes the program instead

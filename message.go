@@ -69,7 +69,7 @@ type Author struct {
 	Kind  AuthorKind `json:"kind"`
 	ID    string     `json:"id"`
 	Model string     `json:"model,omitempty"`
-	// Provider is set where a fallback has answered in place of the run's own provider (spec 3.6).
+	// Provider is set where a fallback has answered instead of the run's own provider (spec 3.6).
 	Provider string `json:"provider_id,omitempty"`
 	// TokenID is the token with which a user's message came, zero where none did.
 	TokenID ID `json:"token_id,omitzero"`
@@ -85,8 +85,7 @@ const (
 	PartCall     PartType = "call"
 )
 
-// Part is one piece of the canonical turn, in the order in which the model produced it (decision
-// 7).
+// Part is one piece of the canonical turn, in the model's order (decision 7).
 type Part struct {
 	Type PartType `json:"type"`
 	Text string   `json:"text,omitempty"`
@@ -130,8 +129,8 @@ type AIReply struct {
 	// Verbatim is what the model wrote, kept where the parts do not say it all: text around the
 	// object of a JSON reply.
 	Verbatim string `json:"verbatim,omitempty"`
-	// PostText is said to the person once all actions of the reply succeeded; KeepControl has the
-	// round go on after that (spec 3.1). Both belong to the JSON dialect alone (decision 40).
+	// PostText is shown to the person once all actions of the reply have succeeded; KeepControl
+	// continues the round after that (spec 3.1). Only the JSON dialect has them (decision 40).
 	PostText    string `json:"post_text,omitempty"`
 	KeepControl bool   `json:"keep_control,omitempty"`
 	// Cached is when the model gave the answer, where it came from the response cache and no model
@@ -142,8 +141,8 @@ type AIReply struct {
 // CommandMark begins the text of a person's own command (spec 10.1): !git status.
 const CommandMark = "!"
 
-// What the tool that runs commands says, which surfaces look for: what the report of one that has
-// ended begins with, that one was stopped, and what stands above the end of what it had put out.
+// Marks in the results of the tool that runs commands, for surfaces: the beginning of a report,
+// that of a stopped command, and the line above the end of the output.
 const (
 	CommandExit    = "exit code: "
 	CommandStopped = "it was stopped: "
@@ -196,18 +195,18 @@ type SystemContent struct {
 	Undone *Undone `json:"undone,omitempty"`
 }
 
-// Compaction is what a CONTEXT_SUMMARY takes out of the prompts from then on (spec 3.4). The
-// messages themselves stay where they are. It counts messages from the beginning of the thread,
-// whatever they are, so that it means the same in a fork; what an earlier one took out stays out.
+// Compaction is what a CONTEXT_SUMMARY removes from later prompts (spec 3.4). The messages stay
+// stored. It counts all messages from the beginning of the thread, so that it means the same in a
+// fork; earlier removals persist.
 type Compaction struct {
-	// Hidden is how many messages, from the first one on, the summary stands for; 0 where nothing
-	// more is hidden than before.
+	// Hidden is the number of messages from the first one on that the summary replaces; 0 where it
+	// hides no more than before.
 	Hidden int `json:"hidden,omitempty"`
 	// Requests are those among them, counted from 1, that are shown word for word behind the
 	// summary: what the person asked last.
 	Requests []int `json:"requests,omitempty"`
-	// Dropped is in how many messages, from the first one on, results of calls are named and not
-	// shown; DroppedCalls is how many calls of the next message are so beside.
+	// Dropped is the number of messages from the first one on whose call results are named but not
+	// shown; DroppedCalls is the number of such calls in the next message.
 	Dropped      int `json:"dropped,omitempty"`
 	DroppedCalls int `json:"dropped_calls,omitempty"`
 	// Fallback says why no model wrote the summary; empty where one did.
@@ -217,8 +216,8 @@ type Compaction struct {
 	After  int `json:"tokens_after"`
 }
 
-// Missing is a toolkit that a run does without, because whatever serves its tools is away: an MCP
-// server that is down (spec 4.2).
+// Missing is a toolkit that a run lacks because the server of its tools is down, such as an MCP
+// server (spec 4.2).
 type Missing struct {
 	Toolkit string `json:"toolkit"`
 	Why     string `json:"why"` // a sentence, in the words of whoever serves it
@@ -234,7 +233,7 @@ type ToolNotice struct {
 	// CallID is the call that the run waits with until its tool is back; zero where the run goes on
 	// without.
 	CallID ID `json:"call_id,omitzero"`
-	// Document is said where the workspace's document was not read, or not all of it.
+	// Document is set where the workspace's document was not read in full.
 	Document Sentence `json:"document,omitzero"`
 	// Hooks are what came of the hooks that ran.
 	Hooks []HookRun `json:"hooks,omitempty"`
@@ -289,8 +288,8 @@ type Message struct {
 	TraceID           string          `json:"trace_id,omitempty"`
 	// Opening is set in the first message of a round.
 	Opening *Opening `json:"opening,omitempty"`
-	// Copied is set in a fork. Round and exchange are then those in which the message was written,
-	// in the session that it comes from.
+	// Copied is set in a fork. Round and exchange are then the original ones, of the source
+	// session.
 	Copied *Copied `json:"copied,omitempty"`
 	// Superseded says that an undo has taken the message out of the conversation: no prompt shows
 	// it (decision 16).

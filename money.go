@@ -19,8 +19,8 @@ type Money struct {
 	Estimated bool `json:"cost_estimated,omitempty"`
 }
 
-// Booked is what a call counts for under a cap once it is over: its cost, or, where nobody knows
-// what it cost, what was reserved for it, which may be due.
+// Booked is the amount of a finished call under a cap: its cost, or the reserved amount where the
+// cost is unknown.
 func (m Money) Booked() int64 {
 	if m.Known {
 		return m.Cost
@@ -30,12 +30,10 @@ func (m Money) Booked() int64 {
 
 // Spending is what model calls have cost together, in millionths of a US dollar.
 type Spending struct {
-	// Cost is that of the calls whose cost is known. Known says that it is all of it: there is no
-	// call whose cost nobody knows.
+	// Cost is the sum of the known costs. Known says that it is complete.
 	Cost  int64 `json:"cost_microusd"`
 	Known bool  `json:"cost_known"`
-	// Due is what was reserved for calls of which nobody knows what they cost: it may be due beside
-	// Cost.
+	// Due is the amount reserved for calls with an unknown cost: it may be due in addition to Cost.
 	Due int64 `json:"possibly_due_microusd,omitempty"`
 	// Estimated is the part of Cost that is estimated: that of calls which were cut.
 	Estimated int64 `json:"estimated_microusd,omitempty"`

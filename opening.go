@@ -2,16 +2,16 @@ package regie
 
 import "time"
 
-// Opening is what a model is told before the first message of a round, once (decision 14): when it
-// began, where, and who speaks. It is part of that message, so that prompts have the same bytes
-// whenever they are built again, in forks too.
+// Opening is what the model reads once before the first message of a round (decision 14): when and
+// where it began, and who speaks. It is part of that message, so that rebuilt prompts have the same
+// bytes, in forks too.
 type Opening struct {
 	// At is when the round began, in its time zone, to the second; zero while the message waits for
 	// its round.
 	At time.Time `json:"at,omitzero"`
 	// Zone is the IANA name of the time zone, or LocalZone where the machine's has no name.
 	Zone string `json:"time_zone"`
-	// User is the name of whoever the message is from, as the store knows it.
+	// User is the name of the message's author in the store.
 	User string `json:"user,omitempty"`
 	// DayOnly leaves the time of day out: an answer that may be given again (spec 6.4) is right for
 	// a day, not for a minute.
@@ -19,7 +19,7 @@ type Opening struct {
 	French  bool `json:"french,omitempty"`
 }
 
-// LocalZone is the time zone of the machine where nobody knows its name.
+// LocalZone is the time zone of a machine that does not know its name.
 const LocalZone = "Local"
 
 // Beginning returns the opening of a round that begins at a time; nil of nil.

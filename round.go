@@ -21,7 +21,7 @@ const (
 // ExchangeReason says why a model call is made inside a round (spec 3, decision 2).
 type ExchangeReason string
 
-// The reasons of an exchange beside the round's own.
+// The reasons of an exchange in addition to the round's own.
 const (
 	ExchangeStart       ExchangeReason = "START"
 	ExchangeData        ExchangeReason = "DATA_RESPONSE"
@@ -29,7 +29,7 @@ const (
 	// ExchangeAnswer asks for an answer alone: the tools are withheld (spec 3.3, relaunch policy
 	// answer).
 	ExchangeAnswer ExchangeReason = "ANSWER"
-	// ExchangeNudge follows a reply that ended nothing, because nobody reads along (spec 3.1).
+	// ExchangeNudge follows a reply that ended nothing in an unattended run (spec 3.1).
 	ExchangeNudge ExchangeReason = "NUDGE"
 	// ExchangeCommand calls no model: a person's own command is its one call (spec 10.1, the chat's
 	// !).
@@ -118,12 +118,12 @@ type Limits struct {
 	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls"`
 	// Tokens bounds what the round's model calls may consume together, input and output.
 	Tokens int64 `json:"max_tokens,omitempty" yaml:"max_tokens"`
-	// Seconds bounds how long the round may run. While it waits, is paused, or nobody goes on with
-	// it, its clock stands.
+	// Seconds bounds the running time of the round. The clock stops while it waits, is paused, or
+	// has no holder.
 	Seconds int64 `json:"max_seconds,omitempty" yaml:"max_seconds"`
 	// ContextTokens is the budget of a prompt (spec 3.4): above it older messages are summarised.
-	// ContextMessages bounds how many messages of the thread a prompt shows beside that (decision
-	// 39); zero does not.
+	// ContextMessages bounds the messages of the thread in a prompt as well (decision 39); zero
+	// means no bound.
 	ContextTokens   int `json:"context_tokens,omitempty" yaml:"context_tokens"`
 	ContextMessages int `json:"max_context_messages,omitempty" yaml:"max_context_messages"`
 }
@@ -245,7 +245,7 @@ type Exchange struct {
 	Purpose ExchangePurpose `json:"purpose,omitempty"`
 	State   ExchangeState   `json:"state"`
 	Attempt int             `json:"attempt"` // from 1
-	// Provider and Model are who is asked, or who has answered: the round's own, or a fallback
+	// Provider and Model name the called or answering provider: the round's own, or a fallback
 	// (spec 3.6).
 	Provider string `json:"provider_id,omitempty"`
 	Model    string `json:"model,omitempty"`
@@ -280,14 +280,14 @@ type Attempt struct {
 	Model    string `json:"model,omitempty"`
 	// Purpose is empty for PurposeStep: a step may have become a summary since.
 	Purpose ExchangePurpose `json:"purpose,omitempty"`
-	// What was sent, as Exchange has it, with its own head; nothing where nothing was, or where
-	// whoever sent it died before it could say so.
+	// What was sent, as in Exchange, with its own head; empty where nothing was sent or its sender
+	// died before storing it.
 	FirstSeq int64 `json:"first_seq,omitempty"`
 	LastSeq  int64 `json:"last_seq,omitempty"`
 	Request  Hash  `json:"request,omitzero"`
 	Head     Hash  `json:"head,omitzero"`
 	Code     Code  `json:"code"`
-	// of HTTP, or what an error in a stream stands for; told when it happens, not stored; 0 = none
+	// HTTP status, or that of an error in a stream; reported when it happens, not stored; 0 = none
 	Status   int       `json:"status,omitempty"`
 	Error    string    `json:"error"`
 	Partial  string    `json:"partial,omitempty"` // text that had arrived

@@ -36,7 +36,7 @@ func Verbatim(text string) Sentence {
 // them.
 func SayOf(format string, about ...Sentence) Sentence { return Sentence{Format: format, About: about} }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether the sentence is empty.
 func (s Sentence) IsZero() bool { return s.Format == "" }
 
 // Values returns the arguments as what fmt wants; say writes the sentences among them.
@@ -112,8 +112,8 @@ func ErrorOf(code Code, said Sentence) error {
 	return out
 }
 
-// SentenceOf keeps an error as a sentence, for people who read it later. One whose arguments are
-// not all names keeps its English words.
+// SentenceOf keeps an error as a sentence for later readers. Where an argument is more than a name,
+// it keeps the English words.
 func SentenceOf(err error) Sentence {
 	coded, ok := errors.AsType[*Error](err)
 	if told, is := errors.AsType[interface {

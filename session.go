@@ -98,8 +98,8 @@ type ForkPoint struct {
 	Seq       int64 `json:"seq"` // 0: before its first message
 }
 
-// Copied says of which message one in a fork is a copy, and when that was written: its own time is
-// that of the fork (decision 17). In a fork of a fork it names the first one.
+// Copied names the original of a message in a fork and its time: the copy has the time of the fork
+// (decision 17). In a fork of a fork it names the first original.
 type Copied struct {
 	MessageID ID        `json:"message_id"`
 	At        time.Time `json:"at"`

@@ -26,8 +26,8 @@ func TokenScopes() []TokenScope {
 	return []TokenScope{ScopeRead, ScopeChat, ScopeApprove, ScopeAdmin, ScopeCompletions, ScopeMCP, ScopeMetrics}
 }
 
-// ValidateScopes returns the scopes in their order, each once. It returns CodeBadRequest for none
-// at all and for a word that is none.
+// ValidateScopes returns the scopes in order, each once. It returns CodeBadRequest for an empty
+// list and for an unknown scope.
 func ValidateScopes(scopes []TokenScope) ([]TokenScope, error) {
 	var out, known []TokenScope = nil, TokenScopes()
 	for _, scope := range scopes {
@@ -64,7 +64,7 @@ const (
 	TokenBrowser TokenKind = "browser" // a browser, as cookie: one for each that a setup link let in
 )
 
-// TokenState is how a token stands at a moment.
+// TokenState is the state of a token at a moment.
 type TokenState string
 
 // The states; only an active token opens anything.
@@ -96,7 +96,7 @@ type Token struct {
 	RevokedBy  string    `json:"revoked_by,omitempty"`
 }
 
-// StateAt is how the token stands at a moment.
+// StateAt returns the state of the token at a moment.
 func (t *Token) StateAt(now time.Time) TokenState {
 	switch {
 	case !t.RevokedAt.IsZero():

@@ -26,19 +26,18 @@ type ToolDefinition struct {
 	Kind        CallKind        `json:"kind"`
 	Class       EffectClass     `json:"class"`
 	Risk        Risk            `json:"risk"`
-	// Role is set for the few tools whose calls steer the loop.
+	// Role is set for the few tools that steer the loop.
 	Role ToolRole `json:"role,omitempty"`
 	// Cacheable lets a repeated query of a round return the earlier result (decision 9); reads of
 	// files never are.
 	Cacheable bool `json:"cacheable,omitempty"`
-	// Polling says that the query is asked again until something happens: an unchanged answer of it
-	// is no sign of a loop (decision 30).
+	// Polling says that the model repeats the query until something happens: an unchanged answer is
+	// no sign of a loop (decision 30).
 	Polling bool `json:"polling,omitempty"`
-	// ParallelSafe lets the call run beside its parallel-safe neighbours (decision 23).
+	// ParallelSafe lets the call run in parallel with its parallel-safe neighbours (decision 23).
 	ParallelSafe bool `json:"parallel_safe"`
-	// Local says that a query only reads what lies at hand, such as files or the store, and reaches
-	// nobody: it may run while its reply is not stored yet (decision 4 asks for a commit before
-	// effects, and such a query has none).
+	// Local says that a query only reads local data, such as files or the store: it may run before
+	// its reply is stored (decision 4 demands a commit before effects, and such a query has none).
 	Local bool `json:"-"`
 	// Timeout bounds one attempt; zero means 10 s (spec 4.3).
 	Timeout time.Duration `json:"-"`

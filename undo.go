@@ -11,8 +11,8 @@ import (
 type FileState struct {
 	Hash Hash  `json:"sha256,omitzero"` // of its content; zero: there is no file
 	Size int64 `json:"size,omitempty"`  // bytes
-	// Perm are its permission bits, as PermOf gives them; fs.ModeSymlink for a link; zero where
-	// nobody knows them.
+	// Perm are the permission bits, as PermOf returns them; fs.ModeSymlink for a link; zero where
+	// they are unknown.
 	Perm fs.FileMode `json:"perm,omitempty"`
 	// DirPerm are those of the directory that it lay in, where that has gone with it; zero else.
 	DirPerm fs.FileMode `json:"dir_perm,omitempty"`
@@ -24,7 +24,7 @@ func (s FileState) Exists() bool { return !s.Hash.IsZero() }
 // IsLink reports whether it is a symbolic link: its content is what LinkData gives.
 func (s FileState) IsLink() bool { return s.Perm.Type() == fs.ModeSymlink }
 
-// Same reports whether two states are the same content of the same type, whatever the permissions.
+// Same reports whether two states have the same content and type, regardless of permissions.
 func (s FileState) Same(other FileState) bool {
 	return s.Hash == other.Hash && s.IsLink() == other.IsLink()
 }
@@ -38,11 +38,10 @@ func PermOf(mode fs.FileMode) fs.FileMode {
 	return mode.Perm()
 }
 
-// linkMark begins what stands for a symbolic link among contents.
+// linkMark begins the stored content of a symbolic link.
 const linkMark = "symbolic link\x00"
 
-// LinkData is what stands for a symbolic link where contents are kept: the link as it is, not what
-// it leads to.
+// LinkData is the stored content of a symbolic link: the link itself, not its target's content.
 func LinkData(target string) []byte { return []byte(linkMark + target) }
 
 // LinkState is the state of a symbolic link.
@@ -50,8 +49,8 @@ func LinkState(target string) FileState {
 	return FileState{Hash: HashOf(LinkData(target)), Size: int64(len(target)), Perm: fs.ModeSymlink}
 }
 
-// LinkTarget returns what the link says that stands among contents as data. It returns CodeCorrupt
-// where that is no link.
+// LinkTarget returns the target from the stored content of a link. It returns CodeCorrupt for other
+// data.
 func LinkTarget(data []byte) (string, error) {
 	target, ok := strings.CutPrefix(string(data), linkMark)
 	if !ok || target == "" || strings.IndexByte(target, 0) >= 0 {
@@ -103,8 +102,8 @@ type UndoFile struct {
 	Why     *Sentence   `json:"why,omitempty"`
 }
 
-// Effect is something that a run did and that no undo takes back: a call of a tool that cannot be
-// undone, or of which nobody knows what became of it.
+// Effect is an effect of a run that no undo reverts: a call of a tool without undo, or one with an
+// unknown outcome.
 type Effect struct {
 	CallID    ID        `json:"call_id"`
 	Tool      string    `json:"tool"`
@@ -158,7 +157,7 @@ func (u *Undo) Left() (n int) {
 // UndoPlan is an undo as a person is shown it before anything is stored.
 type UndoPlan struct {
 	Undo
-	// Plan names exactly this plan: an undo that is asked for with it does this, or nothing.
+	// Plan identifies this plan: an undo that names it does exactly this, or nothing.
 	Plan Hash `json:"plan"`
 	// Previews say what becomes of each of Files, in their order.
 	Previews []FilePreview `json:"previews"`
@@ -205,20 +204,19 @@ type Places struct {
 	To   int `json:"to"`
 }
 
-// Undone is what an UNDONE message says beside its summary. Places count messages from the
-// beginning of the thread, whatever they are, so that they mean the same in a fork, as those of a
-// Compaction do.
+// Undone is the content of an UNDONE message apart from its summary. Places count all messages from
+// the beginning of the thread, so that they mean the same in a fork, as those of a Compaction do.
 type Undone struct {
 	UndoID  ID `json:"undo_id"`
 	RoundID ID `json:"round_id"`
-	// Superseded are the messages that no prompt shows from here on, Restored those that are shown
-	// again. A CONTEXT_SUMMARY among them goes on counting: it stands for what lies before it.
+	// Superseded are the messages that later prompts omit, Restored those that they show again. A
+	// superseded CONTEXT_SUMMARY still replaces the messages before it.
 	Superseded *Places `json:"superseded,omitempty"`
 	Restored   *Places `json:"restored,omitempty"`
 }
 
-// Supersede keeps count of which messages of a thread are superseded, as its messages are given to
-// it in their order (decision 16).
+// Supersede tracks the superseded messages of a thread as it receives the messages in order
+// (decision 16).
 type Supersede struct{ spans []Places }
 
 // See takes the next message of the thread.
@@ -269,9 +267,9 @@ func ChangesOf(u *Undo) []FileChange {
 	return out
 }
 
-// Standing says of which paths the changes of a round, or of an undo for a target that is not zero,
-// are taken back by undos that count themselves, and whether its messages are: an undo of an undo
-// takes that back. undos are all of the round's.
+// Standing returns the paths of a round's changes that effective undos have reverted, and whether
+// its messages are: an undo of an undo cancels that. With a non-zero target it does so for an undo.
+// undos are all of the round's.
 func Standing(undos []Undo, target ID) (paths map[string]ID, chat ID) {
 	paths = map[string]ID{}
 	for i := range undos {

@@ -42,7 +42,7 @@ const (
 	SourceHook      Source = "hook"    // a command that the person has set up (spec 13)
 )
 
-// Ground says why a call is asked about, or forbidden.
+// Ground is a reason for an approval or a refusal of a call.
 type Ground struct {
 	Source   Source   `json:"source"`
 	Verdict  Verdict  `json:"verdict"`
@@ -60,8 +60,8 @@ const (
 	ApprovalWithdrawn ApprovalState = "WITHDRAWN" // the round was stopped, or steered elsewhere
 )
 
-// Approval is what a person is asked about one batch: the ValidationContext of spec 4.4. Its calls
-// are decided one by one, each once (decision 20).
+// Approval asks a person about one batch: the ValidationContext of spec 4.4. Its calls are decided
+// one by one, each once (decision 20).
 type Approval struct {
 	ID          ID            `json:"id"`
 	SessionID   ID            `json:"session_id"`
@@ -77,8 +77,8 @@ type Approval struct {
 	SessionName string        `json:"session_name"`
 }
 
-// Review is one call that waits for a person's decision: what it would do, why it is asked about,
-// and what the decision binds (decision 20).
+// Review is one call that waits for a person's decision: its effect, the reasons, and what the
+// decision binds (decision 20).
 type Review struct {
 	CallID ID     `json:"call_id"`
 	Tool   string `json:"tool"`
@@ -203,7 +203,7 @@ type QuestionReply struct {
 	At      time.Time `json:"at,omitzero"`
 }
 
-// ToolRole says what the loop does with a call beside running it (spec 3.3): the tools that are the
+// ToolRole says how the loop treats a call apart from running it (spec 3.3): such tools are the
 // native form of reply fields.
 type ToolRole string
 

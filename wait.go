@@ -46,7 +46,7 @@ const (
 	NoticeBudget NoticeKind = "budget"
 )
 
-// Notice is what somebody who is not watching should hear of: the body of an EventNotice.
+// Notice is news for people who are not watching: the body of an EventNotice.
 type Notice struct {
 	RoundID ID         `json:"round_id"`
 	Kind    NoticeKind `json:"kind"`

@@ -18,9 +18,9 @@ import (
 // begin anew each time, and never be done. A variable for the tests.
 var attachTimeout = 15 * time.Second
 
-// Conn is the client of a command (decision 1). It talks to the engine of this process, or to the
-// one that holds the data directory. When that one goes, Conn takes over, and what was asked of it
-// is asked again: requests are idempotent.
+// Conn is the client of a command (decision 1). It talks to the engine of this process or to the
+// one that holds the data directory. When that engine goes, Conn takes over and repeats the
+// request: requests are idempotent.
 type Conn struct {
 	*client.Client
 	options Options
@@ -49,7 +49,7 @@ func (c *Conn) ownEngine() *Engine {
 	return c.engine
 }
 
-// Close detaches; an engine of this process ends, its other runs go on with whoever comes next.
+// Close detaches. It ends an engine of this process; the next engine resumes its other runs.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	engine, current := c.engine, c.current
@@ -67,11 +67,10 @@ func (c *Conn) Close() error {
 // other processes' runs.
 const drainTime = time.Minute
 
-// Drain waits before Close, in the engine, until the model calls and actions of other processes'
-// runs that are under way here have ended: one that is cut would be paid for twice (decision 29).
-// Each run stops at its next stored step, for whoever holds the data directory next. It returns
-// when all have, when ctx ends, or after a minute; busy is called where that takes more than a
-// second.
+// Drain waits before Close until the model calls and actions that this engine runs for other
+// processes have ended: an interrupted call would be paid for twice (decision 29). Each run stops
+// at its next stored step, and the next engine resumes it. Drain returns when all have stopped,
+// when ctx ends, or after a minute; it calls busy after one second.
 func (c *Conn) Drain(ctx context.Context, busy func()) {
 	engine := c.ownEngine()
 	if engine == nil || engine.dispatcher == nil || engine.readOnly {
@@ -180,9 +179,8 @@ func (c *Conn) useOwnEngine(engine *Engine) {
 	c.current = engine.Client(text.New(c.options.Config.Language).Language())
 }
 
-// findEngine finds an engine to ask, or reads the store beside it. It reports whether that decides
-// it: an older schema of one's own file must be migrated, which is an engine's work. A database
-// that others share is not migrated by who only looks.
+// findEngine finds a running engine, or opens the store read-only. It reports whether that is
+// enough: only an engine migrates an older schema, and a reader does not migrate a shared database.
 func (c *Conn) findEngine(ctx context.Context, dial func(context.Context) (net.Conn, error)) (bool, error) {
 	if c.becomeClient(ctx, dial) {
 		return true, nil
@@ -197,9 +195,9 @@ func (c *Conn) findEngine(ctx context.Context, dial func(context.Context) (net.C
 	return true, err
 }
 
-// goneFor bounds how long a request is asked anew after its engine has gone. An engine that ends
-// still answers, that it does, until what others have under way in it has ended (Drain) and its
-// actions have finished or were cut (decision 6).
+// goneFor bounds how long a request is repeated after its engine has gone. An ending engine still
+// answers, with its state, until other clients' work has drained (Drain) and its actions have
+// finished or were cut (decision 6).
 const goneFor = drainTime + 30*time.Second
 
 // sendToEngine sends a request to the engine at hand, and again to the next one where that has gone
@@ -243,7 +241,7 @@ func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error
 	}
 }
 
-// awayAfter is how long an engine may be gone before people are told.
+// awayAfter is how long an engine may be gone before the user gets a message.
 const awayAfter = 500 * time.Millisecond
 
 // tellAway says that no engine answers, or that one does again, where that is news.

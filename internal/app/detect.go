@@ -21,10 +21,10 @@ import (
 // is there within a second (spec 10.1).
 const detectTime = 900 * time.Millisecond
 
-// Found is what was found without asking anybody but this machine (spec 10.1).
+// Found is the result of a search on this machine alone (spec 10.1).
 type Found struct {
-	// Keys are the configured providers that could answer: those of the files, and those whose key
-	// is in the environment.
+	// Keys are the configured providers that could answer: those of the files, and those with a key
+	// in the environment.
 	Keys []string
 	// Ollama is where it was looked for; OllamaOrigin says why there.
 	Ollama, OllamaOrigin string
@@ -35,8 +35,8 @@ type Found struct {
 	Models  []provider.Model
 }
 
-// Detect looks for models: in the settings, and for Ollama on this machine. It takes less than a
-// second. Nobody else is asked.
+// Detect looks for models in the settings and for Ollama on this machine. It takes less than a
+// second and contacts no other machine.
 func Detect(ctx context.Context, c config.Config, env func(string) string) Found {
 	var f Found
 	for _, name := range c.ProviderNames() {
@@ -65,8 +65,8 @@ func isLocal(address string) bool {
 	return err == nil && wire.IsLoopback(u.Hostname())
 }
 
-// isUsable reports whether a provider can be asked as it is: a server of others wants a key, and
-// one of its own. An address that is none is told so by who asks it.
+// isUsable reports whether a provider can be called as configured: a remote server needs a key of
+// its own. An invalid address fails in the call.
 func isUsable(p config.Provider) bool {
 	u, err := url.Parse(p.BaseURL)
 	return p.APIKey != "" && p.ForeignKey() == "" || p.BaseURL != "" &&
@@ -99,9 +99,9 @@ func callingModels(models []provider.Model) (names []string) {
 	return names
 }
 
-// Settle chooses a model where the settings name none and there is exactly one that could be meant;
-// it reports whether it did. Where the provider is named and its model is not, a server on this
-// machine is asked for its models.
+// Settle chooses a model where the settings name none and only one candidate exists; it reports
+// whether it did. For a named provider on this machine without a model it lists the server's
+// models.
 func Settle(ctx context.Context, c *config.Config, env func(string) string) (found Found, chose bool) {
 	switch {
 	case c.Provider != "" && c.Model != "":
@@ -152,8 +152,8 @@ func settleModel(ctx context.Context, c *config.Config) bool {
 	return true
 }
 
-// priceOf returns what a model of a provider costs: a free one nothing, unless the file says
-// otherwise (decision 29); nil where nobody knows.
+// priceOf returns the price of a model: zero for a free one unless the file gives a price (decision
+// 29); nil where it is unknown.
 func priceOf(c *config.Config, provider, model string, free bool) *dispatch.ModelPrice {
 	p, stated, known := c.Price(provider, model)
 	switch {
@@ -167,8 +167,8 @@ func priceOf(c *config.Config, provider, model string, free bool) *dispatch.Mode
 	}
 }
 
-// ProviderInfo is a configured provider as it stands: where it comes from, whether it answers, and
-// what it has. Of a server's provider nothing is known but what the server says.
+// ProviderInfo describes a configured provider: its source, whether it answers, and its models.
+// About a provider of a remote Regie only that server's report is known.
 type ProviderInfo struct {
 	dispatch.ProviderModels
 	API     string `json:"api,omitempty"` // of type openai: chat or responses
@@ -177,7 +177,7 @@ type ProviderInfo struct {
 	Local   bool   `json:"local"` // on this machine
 	// Failure is what Error says.
 	Failure error `json:"-"`
-	// whose ways it has on the wire; empty where nobody knows
+	// the vendor on the wire; empty where it is unknown
 	Vendor string            `json:"vendor,omitempty"`
 	Tier   string            `json:"service_tier,omitempty"` // empty leaves it to the account
 	Origin map[string]string `json:"origin,omitempty"`
@@ -260,7 +260,7 @@ func TryProvider(ctx context.Context, p config.Provider) ([]dispatch.ModelView, 
 // listTime is what a provider has to list its models for a client.
 const listTime = 5 * time.Second
 
-// listModels asks each configured provider what it has, and says what clients are told of it.
+// listModels lists the models of each configured provider for clients.
 func (e *Engine) listModels(ctx context.Context) ([]dispatch.ProviderModels, error) {
 	out := []dispatch.ProviderModels{}
 	chosen := false
@@ -279,7 +279,7 @@ func (e *Engine) listModels(ctx context.Context) ([]dispatch.ProviderModels, err
 	return out, ctx.Err()
 }
 
-// ServedModels are the models of a server's providers as those of this machine are told.
+// ServedModels converts the models of a server's providers to the form of local ones.
 func ServedModels(list []dispatch.ProviderModels) (out []ProviderInfo) {
 	for _, p := range list {
 		out = append(out, ProviderInfo{ProviderModels: p, HasKey: p.Reachable})

@@ -76,7 +76,7 @@ func examinedProject(c config.Config, root string) doctor.Project {
 	return out
 }
 
-// examineServer asks the chosen server; it returns nil where there is none.
+// examineServer calls the chosen server; it returns nil without one.
 func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
 	name := c.Provider
 	p, _ := c.Named(name)
@@ -101,8 +101,8 @@ func examineServer(ctx context.Context, c *config.Config) *doctor.Server {
 	return s
 }
 
-// engineState looks for the engine of a data directory without becoming it and without making
-// anything: it tries the lock for an instant, which whoever is starting meanwhile only waits for.
+// engineState looks for the engine of a data directory without becoming it or creating anything: it
+// holds the lock for an instant, during which an engine that starts only waits.
 func engineState(ctx context.Context, c config.Config) (state doctor.EngineState) {
 	state.Socket, _ = socketPlace(c.DataDir)
 	held, err := heldLock(filepath.Join(c.DataDir, lockName))

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// newEmbedder makes the embedder of the settings, nil where there is none. Nobody is asked. It
-// returns CodeProviderAuth where its key is not there, and what provider.Embeds returns.
+// newEmbedder makes the embedder of the settings without calling it, nil without one. It returns
+// CodeProviderAuth where its key is missing, and the errors of provider.Embeds.
 func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	settings, wanted, ok := c.Embedding()
 	if !ok {
@@ -33,8 +33,8 @@ func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	return embeds.Embedder(wanted.Model, wanted.Dimensions)
 }
 
-// embedPrice returns what the embedder costs; known is false where nobody knows it. One that is
-// free by declaration costs nothing, unless the file says otherwise (decision 29).
+// embedPrice returns the price of the embedder; known is false where it is unknown. An embedder
+// declared as free costs nothing unless the file gives a price (decision 29).
 func embedPrice(c *config.Config, e provider.Embedder) (p price.Price, known bool) {
 	settings, _, _ := c.Embedding()
 	p, stated, known := c.PriceOf(settings, e.Model())

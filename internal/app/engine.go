@@ -38,12 +38,12 @@ type Options struct {
 	Config config.Config
 	// Log gets what an operator needs to see; nil discards it.
 	Log *slog.Logger
-	// Tools come beside the built-in toolkits.
+	// Tools are added to the built-in toolkits.
 	Tools []tool.Tool
 	// Models replaces the providers of the settings, by name: for programs that embed Regie.
 	Models func(name string) (provider.Provider, error)
-	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store
-	// beside it, and make nothing.
+	// ReadOnly is for commands that only read: they use the running engine or open the store
+	// read-only, and create nothing.
 	ReadOnly bool
 	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for
 	// the next engine (decision 1).
@@ -55,10 +55,10 @@ type Options struct {
 	// harnesses. Either may be nil.
 	TuneStore  func(*sqlite.Config)
 	TuneEngine func(*engine.Config)
-	// Resumed is told the interrupted runs that the engine takes up at its start.
+	// Resumed receives the interrupted runs that the engine resumes at its start.
 	Resumed func(rounds []regie.ID)
-	// Away is told once when the engine that is asked has been gone for longer than a moment, and
-	// once when one answers again.
+	// Away is called once when the engine has been gone for more than a moment, and once when an
+	// engine answers again.
 	Away func(away bool)
 }
 
@@ -116,9 +116,9 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// openReader opens the data directory for commands that only look: without the lock, beside
-// whatever engine there is, and making nothing. It returns CodeNotFound where nothing has run yet,
-// and CodeConflict where the schema must be migrated first.
+// openReader opens the data directory read-only, without the lock and next to a running engine. It
+// returns CodeNotFound before the first run, and CodeConflict where the schema must be migrated
+// first.
 func openReader(ctx context.Context, o Options) (*Engine, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	workspace.Keep(ownPaths(&o.Config)...)
@@ -277,7 +277,7 @@ func (e *Engine) Wait(ctx context.Context, round regie.ID) error {
 	return e.dispatcher.Wait(ctx, round)
 }
 
-// Round returns a round as it stands.
+// Round returns a round.
 func (e *Engine) Round(ctx context.Context, round regie.ID) (regie.Round, error) {
 	return e.store.Round(ctx, round)
 }
@@ -324,7 +324,7 @@ func (e *Engine) quickCheck() {
 }
 
 // Close ends the engine without losing anything: running rounds stop at their next stored step, and
-// whoever holds the data directory next goes on with them.
+// the next engine of the data directory resumes them.
 func (e *Engine) Close() error {
 	var errs []error
 	e.check()

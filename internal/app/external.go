@@ -55,9 +55,9 @@ func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
 	return house.Definitions(), nil
 }
 
-// connectTools returns where rounds take their tools from: those of the house, and of the
-// configured MCP servers. An engine that runs nothing starts no server; what is asked of one then
-// is answered with why.
+// connectTools returns the source of the rounds' tools: the built-in ones and those of the
+// configured MCP servers. An engine that runs nothing starts no server and answers calls to one
+// with the reason.
 func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(context.Context) *tool.Registry, error) {
 	if e.readOnly {
 		for _, name := range c.File.MCPNames() {
@@ -81,7 +81,7 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 	return fleet.Tools, nil
 }
 
-// withUnstarted adds a server whose tools answer why it is not there.
+// withUnstarted adds a server whose tools answer with the reason for its absence.
 func withUnstarted(base *tool.Registry, server string) (*tool.Registry, error) {
 	return base.With(server, nil, regie.Errorf(regie.CodeServerDown,
 		"the MCP server %s is not started by a command that runs nothing", server))

@@ -86,15 +86,14 @@ func indexPath(c config.Config, dir string) string {
 	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
 }
 
-// backlog is how many chunks an engine embeds by itself where that costs something: so many come of
-// the work of a day. More is for regie index, which shows what it does.
+// backlog is how many chunks an engine embeds without being asked where embedding costs money:
+// about a day's work. More is left to regie index, which shows its progress.
 const backlog = 2000
 
-// indexes holds the indexes of the workspaces that rounds of an engine have searched, until it
-// ends: opening one costs more than most searches, and an open one watches its workspace, so that a
-// search in which nothing has changed looks at no file. It implements files.Indexes. Its goroutines
-// are those of the watches, and one for each index in which something new is embedded after a
-// search, which Close ends.
+// indexes holds the open indexes of the workspaces that an engine's rounds have searched. Opening
+// one costs more than most searches, and an open index watches its workspace, so that a search
+// without changes reads no file. It implements files.Indexes. Its goroutines are those of the
+// watches, and one per index that embeds new chunks after a search; Close ends them.
 type indexes struct {
 	config config.Config
 

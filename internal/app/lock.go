@@ -120,7 +120,7 @@ func socketPath(dir string) (string, error) {
 	if err != nil {
 		return "", dirError(err, private)
 	}
-	// Somebody else's directory could hold somebody else's socket.
+	// A directory of another user could hold that user's socket.
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() || !info.IsDir() ||
 		info.Mode().Perm() != 0o700 {
 		return "", regie.Errorf(regie.CodeNoPermission,

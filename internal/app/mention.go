@@ -5,8 +5,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Look says what stands at a path of the workspace at root, for what a person names with @ (spec
-// 7.3): as a block, or false where there is nothing to read. Nothing is opened.
+// Look returns the block for a path of the workspace at root that a person mentions with @ (spec
+// 7.3), or false where there is nothing to read. It opens no file.
 func Look(root string) func(path string) (regie.EnrichmentBlock, bool) {
 	return func(path string) (regie.EnrichmentBlock, bool) {
 		r, err := workspace.Open(root)

@@ -34,7 +34,7 @@ func (e *Engine) newMetrics(served *Served) *metrics.Metrics {
 	return counts
 }
 
-// countReplies has the engine tell what no event says, to whoever counts by then.
+// countReplies lets the engine report to the metrics what no event contains.
 func (e *Engine) countReplies(c *engine.Config) {
 	c.Replied = func(r engine.Replied) {
 		if counts := e.counts.Load(); counts != nil {

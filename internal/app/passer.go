@@ -35,8 +35,8 @@ const (
 	maxUnlogged = 2048
 )
 
-// passer is compat.Proxy on the providers of the settings. One goroutine logs what calls used, many
-// together; a call under a cap stands in the store before it is made.
+// passer implements compat.Proxy on the providers of the settings. One goroutine logs the usage of
+// calls in batches; a call under a cap is stored before it is made.
 type passer struct {
 	*Engine
 	queue      chan store.Proxied
@@ -116,7 +116,7 @@ func (p *passer) Done(call store.Proxied) {
 // engine.
 func (e *Engine) Proxy() compat.Proxy { return e.proxy }
 
-// costOf returns what a call has cost, of which its provider said what it used.
+// costOf returns the cost of a call with a reported usage.
 func (p *passer) costOf(call *store.Proxied) (int64, bool) {
 	if call.Money.Known {
 		return call.Money.Cost, true
@@ -128,7 +128,7 @@ func (p *passer) costOf(call *store.Proxied) (int64, bool) {
 	return known.Cost(call.Usage)
 }
 
-// priceOf returns what the model of a call costs; ok is false where nobody knows.
+// priceOf returns the price of a call's model; ok is false where it is unknown.
 func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
 	known, stated, ok := p.config.Price(call.Provider, call.Model)
 	if !stated {

@@ -75,9 +75,8 @@ func hasContent(root string) bool {
 	return false
 }
 
-// Settings is a workspace's own file. What is no file of settings (a link, a FIFO) is none; one
-// that cannot be read or does not fit is an error, because it may hold rules that somebody relies
-// on.
+// Settings returns a workspace's own file. A link or a FIFO counts as no file; an unreadable or
+// invalid file is an error, because it may hold rules that somebody relies on.
 func (p *projects) Settings(root string) (config.Project, error) {
 	if p.config.Apart {
 		return config.Project{}, nil
@@ -118,7 +117,7 @@ func (p *projects) Agent(root, name string) config.Agent {
 	return own.Instructed(p.config.File.Agents[name])
 }
 
-// Zone is the time zone that agents are told in a workspace.
+// Zone returns the time zone of agents in a workspace.
 func (p *projects) Zone(root string) string {
 	own := p.projectFile(root)
 	place := own.Place(p.config.File.Workspace)
@@ -139,9 +138,9 @@ func (p *projects) projectFile(root string) config.Project {
 	return own
 }
 
-// fileSettings returns what files of settings say about the calls in a workspace (decision 19):
-// those of the user anything, that of the workspace only what narrows. Where that cannot be read
-// every call is asked about, since nobody knows what it forbids.
+// fileSettings returns the rules of the settings files for calls in a workspace (decision 19): all
+// of the user's, and only the restrictions of the workspace's file. Where that file cannot be read
+// every call needs an approval, because its restrictions are unknown.
 func (p *projects) fileSettings(root string) engine.FileSettings {
 	var out engine.FileSettings
 	for _, r := range p.config.File.Approvals.Rules {
@@ -272,7 +271,7 @@ func (p *projects) ToolsIn(ctx context.Context, root string, base *tool.Registry
 	return p.Scope(root, base)
 }
 
-// Scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin
+// Scope adds the skills' tool for a round with skills of its workspace or user. Rounds that begin
 // with the same registry share the result.
 func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 	if set := p.skillSet(root); len(set.Skills) == 0 {
@@ -302,8 +301,8 @@ func (p *projects) userData(dir string, limits regie.Limits, french bool) (said 
 	return said, err == nil
 }
 
-// Level2 is that of a run that begins, and what people are told of its document where that was not
-// read, or not all of it.
+// Level2 returns the level 2 of a new run, and a message for people where its document was not read
+// in full.
 func (p *projects) Level2(dir string, limits regie.Limits, french bool) (string, regie.Sentence, error) {
 	root, err := workspace.Open(dir)
 	if err != nil {

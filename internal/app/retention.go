@@ -19,8 +19,8 @@ const (
 	apiBatch = 100
 )
 
-// sweepAPI removes the sessions of OpenAI-compatible clients whose time is over, until ctx ends:
-// what is stored says which, so it goes on where another process has stopped.
+// sweepAPI removes expired sessions of OpenAI-compatible clients until ctx ends. The store decides
+// which, so the sweep resumes after a restart.
 func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
 	for {
 		next, err := e.removeUnused(ctx, time.Now())

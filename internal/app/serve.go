@@ -33,7 +33,7 @@ import (
 type ServeConfig struct {
 	// Addr is where it listens; a port 0 is any free one.
 	Addr string
-	// Hosts are the names under which it may be reached beside those of this machine.
+	// Hosts are the names of the server in addition to those of this machine.
 	Hosts []string
 	// CertFile and KeyFile have it speak HTTPS.
 	CertFile, KeyFile string
@@ -54,7 +54,7 @@ type ServeConfig struct {
 type Served struct {
 	// URL is its address; Setup is a link that lets one browser in, once.
 	URL, Setup string
-	// Ended tells why serving ended, if nobody asked for it.
+	// Ended receives the error when serving ends unexpectedly.
 	Ended <-chan error
 
 	server *http.Server
@@ -96,8 +96,8 @@ const (
 	stopTime = 10 * time.Second
 )
 
-// WaitEngine becomes the engine of the data directory, as OpenEngine. While another command is
-// that, it waits; waiting is told once, after a second, which command that is.
+// WaitEngine becomes the engine of the data directory, as OpenEngine, and waits while another
+// command is. After a second it calls waiting once with that command.
 func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine, error) {
 	begun, told := time.Now(), false
 	for {
@@ -139,8 +139,8 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond
-// this machine without HTTPS, and the codes of what cannot be listened on or read.
+// Serve serves the engine to callers with a token. It returns CodeForbidden for an address beyond
+// this machine without HTTPS, and the errors of listening and of reading files.
 func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	token, err := loadToken(e.config.DataDir, e.token)
 	if err != nil {
@@ -156,7 +156,7 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%s cannot be listened on: choose another address with --addr (%v)", c.Addr, err)
 	}
-	// whose address a name of this machine is, only listening tells
+	// only listening shows which machine the address belongs to
 	at, ok := listener.Addr().(*net.TCPAddr)
 	if ok && !at.IP.IsLoopback() && tlsConfig == nil && !c.PlainHTTP {
 		return nil, errors.Join(inClear(at.String()), listener.Close())
@@ -212,7 +212,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	})
 	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil {
-		// that of every address is nobody's name
+		// the unspecified address names no machine
 		if at, err := netip.ParseAddr(host); host != "" && (err != nil || !at.IsUnspecified()) {
 			guard.Hosts = append(guard.Hosts, host)
 		}
@@ -255,8 +255,8 @@ func (e *Engine) forMCP() mcpserver.Control {
 	}
 }
 
-// reachableURL returns the address of a server by a name that its guard accepts, for a link: the
-// first that somebody gave it, else its own, and on this machine where it listens on every address.
+// reachableURL returns an address for links that the guard accepts: the first configured name, else
+// the address itself, and this machine's where the server listens on every address.
 func reachableURL(at net.Addr, hosts []string) string {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {
@@ -350,8 +350,8 @@ func loadToken(dir, fresh string) (string, error) {
 	return token, nil
 }
 
-// ReadToken reads the token of the server of a data directory. It returns CodeNotFound where there
-// is none, and CodeNoPermission where others than its owner may read it.
+// ReadToken reads the server token of a data directory. It returns CodeNotFound without one, and
+// CodeNoPermission where users other than the owner may read it.
 func ReadToken(dir string) (string, error) {
 	path := TokenPath(dir)
 	info, err := os.Lstat(path)

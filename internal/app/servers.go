@@ -166,8 +166,8 @@ func (p *placed) overlayTools(base, theirs *tool.Registry) *tool.Registry {
 	return out
 }
 
-// forbidUntrusted forbids the tools of servers whose file is not trusted any more as it was when
-// they were started: a round keeps its tools, so it is their calls that end with the trust.
+// forbidUntrusted forbids the tools of servers that were started from a file whose trust has ended
+// since: a round keeps its tools, so their calls are refused.
 func (s *servers) forbidUntrusted(root string) (out []approval.FileRule) {
 	s.mu.Lock()
 	now := s.places[root]

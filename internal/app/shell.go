@@ -41,8 +41,8 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 	return sandbox.New(settings)
 }
 
-// addOutermost adds a path to paths of which none lies in another one: what is hidden has nothing
-// in it that could be hidden.
+// addOutermost adds a path to a list without nested paths: a hidden directory hides everything
+// below it.
 func addOutermost(paths []string, path string) []string {
 	if slices.ContainsFunc(paths, func(in string) bool { return control.IsBelow(in, path) }) {
 		return paths
@@ -56,7 +56,7 @@ func ownPaths(c *config.Config) []string {
 	return append([]string{c.OwnDir()}, privatePaths(c)...)
 }
 
-// privatePaths returns those of settings. /etc/regie is one whoever made the configuration.
+// privatePaths returns the paths of the settings, with /etc/regie always.
 func privatePaths(c *config.Config) []string {
 	return append([]string{filepath.Dir(config.SystemFile)}, c.Private...)
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// holderName names this process in leases; place is what it shares with the processes that had its
-// engine lock before, and have ended, because this one has it: the lock's own place. Beside others
-// on one database it is told from every other one.
+// holderName names this process in leases. place is the lock's own place, which this process shares
+// with the earlier holders of the engine lock, all ended. On a shared database the name is unique.
 func holderName(c config.Config, lock string) (holder, place string) {
 	process := fmt.Sprintf("pid %d %s", os.Getpid(), regie.NewID()) // a number comes again, in a container each time
 	if c.Database == "" {
@@ -25,8 +24,8 @@ func holderName(c config.Config, lock string) (holder, place string) {
 	return fmt.Sprintf("%s%s:%s %s", place, host, c.DataDir, process), place // what people look for among it
 }
 
-// openStore opens the store that the settings name, for reading only where nobody is to be told of
-// commits. Others are those that share its database.
+// openStore opens the store of the settings, read-only without a notify function. others are the
+// engines that share its database.
 func openStore(ctx context.Context, o Options, notify store.Notify, others postgres.Others) (*sqlite.Store, error) {
 	files := sqlite.Config{Dir: o.Config.DataDir, Notify: notify}
 	if o.TuneStore != nil {

@@ -24,8 +24,8 @@ type (
 // SkillOfUser is the origin of a user's own skill.
 const SkillOfUser = skill.OfUser
 
-// Project is what a workspace holds for agents and how it stands, for people to look at: what regie
-// trust decides about is exactly this.
+// Project shows a workspace's content for agents and its trust: exactly what regie trust decides
+// about.
 type Project struct {
 	Root string `json:"root"`
 	// State is untrusted, trusted, changed (since it was trusted) or other_directory (than the one
@@ -59,7 +59,7 @@ type Project struct {
 	content trust.Content
 }
 
-// Trusted reports whether the workspace is trusted as it stands.
+// Trusted reports whether the current content of the workspace is trusted.
 func (p *Project) Trusted() bool { return p.State == string(trust.Trusted) }
 
 // ProjectServer is an MCP server that a workspace names.
@@ -147,7 +147,7 @@ func (p *Project) Trust(c config.Config) error {
 	return trust.NewStore(c.DataDir).Trust(p.Root, &p.content, userName(), time.Now())
 }
 
-// Distrust takes a decision back. It returns CodeNotFound where there is none.
+// Distrust revokes a decision. It returns CodeNotFound without one.
 func Distrust(c config.Config, root string) error { return trust.NewStore(c.DataDir).Revoke(root) }
 
 // Skills are those that an agent has in a workspace now, with what is odd about any.
