@@ -27,9 +27,9 @@ type leftAlone struct {
 	since time.Time // the first of them
 }
 
-// Undos names what ends undos that processes left in the middle which live no more. It is called
-// before Start, which runs it before anything that could write the same files, and has it run
-// again, beside all else, whenever this dispatcher looks for what others have left.
+// Undos registers the function that finishes undos of dead processes. Call it before Start, which
+// runs finish before anything that could write the same files; it runs again at each look for
+// orphans.
 func (d *Dispatcher) Undos(finish func(context.Context) error) { d.undos = finish }
 
 // finishUndos has undos finished that others left, one such look at a time.
@@ -75,8 +75,8 @@ func (d *Dispatcher) keepAdopting() {
 	}
 }
 
-// adoptOrphans takes up the running rounds that nobody holds: what a process left that died, or
-// that this one could not finish.
+// adoptOrphans resumes running rounds without a holder: those of a dead process, or those that this
+// one could not finish.
 func (d *Dispatcher) adoptOrphans(ctx context.Context) error {
 	ran := d.runsHere() // asked before: what ends here between the two looks was not left by anybody
 	found, err := d.store.Orphans(ctx, d.holder)
@@ -92,8 +92,8 @@ func (d *Dispatcher) adoptOrphans(ctx context.Context) error {
 	return nil
 }
 
-// takeUp goes on with rounds that nobody holds, several at a time, and returns those that run here
-// now, in their order.
+// takeUp resumes rounds without a holder, several at a time, and returns those that run here now,
+// in order.
 func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []regie.ID) {
 	failures := make([]error, len(rounds))
 	var group sync.WaitGroup
@@ -159,7 +159,7 @@ func (d *Dispatcher) leaveAlone(round regie.ID) bool {
 	return r.tries == 1
 }
 
-// isResting reports whether a round needs nobody: it ended, waits or is paused.
+// isResting reports whether a round needs no holder: it ended, waits or is paused.
 func (d *Dispatcher) isResting(ctx context.Context, round regie.ID) bool {
 	now, err := d.store.Round(ctx, round)
 	return err == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause)

@@ -12,9 +12,9 @@ import (
 // closeGrace is what actions that run may still take when the process ends (decision 6).
 const closeGrace = 5 * time.Second
 
-// Drain has rounds that run here let go at their next stored step with nothing cut, begins nothing
-// more, and waits until none runs or ctx ends. What is asked from now on is asked of the next
-// process, and what runs is followed and stopped as before. Close comes after it.
+// Drain stops rounds at their next stored step without cutting anything, starts no more, and waits
+// until none runs or ctx ends. New requests go to the next process; running rounds can still be
+// followed and stopped. Call Close afterwards.
 func (d *Dispatcher) Drain(ctx context.Context) {
 	d.queue.Stop()
 	d.mu.Lock()
@@ -43,8 +43,8 @@ func (d *Dispatcher) stopStarting(why error) {
 }
 
 // Close ends what runs here without losing anything: each round stops at its next stored step and
-// can be resumed. Actions that run get some seconds to finish. It waits. Whoever asks afterwards is
-// told why.
+// can be resumed. Running actions get some seconds to finish. Close waits for them. Later callers
+// get the error why.
 func (d *Dispatcher) Close(why error) {
 	d.queue.Stop() // first: what it would bring from now on is for another process
 	d.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Store is what dispatch needs of a store beside what the engine needs.
+// Store is what dispatch needs of a store in addition to the engine's needs.
 type Store interface {
 	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
 	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
@@ -93,8 +93,8 @@ type holding struct {
 	of     regie.ID     // the session, once it is known
 }
 
-// New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits
-// by whoever wires them; serves says why a stored round cannot go on here, or nil.
+// New returns a dispatcher that runs rounds with the engine. The caller connects the hub to deltas
+// and commits. serves returns the reason why a stored round cannot continue here, or nil.
 func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string,
 	log *slog.Logger,
 ) *Dispatcher {
@@ -110,11 +110,10 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 	return d
 }
 
-// Start ends undos that were left in the middle, gives up what nobody answered in time while no
-// engine ran, resumes every orphan (decision 25; what was given up is among them) and returns their
-// rounds, and begins to watch the deadlines of waits. Giving up comes first, so that nothing goes
-// on that would find a question open whose time is over (decision 11). It is called once, under the
-// engine lock.
+// Start finishes interrupted undos, expires waits whose deadline passed while no engine ran,
+// resumes every orphan (decision 25), the expired among them, returns their rounds, and begins to
+// watch deadlines. Expiry comes first, so that no resumed round finds an overdue question open
+// (decision 11). Call it once, under the engine lock.
 func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	if err := d.beginLease(ctx); err != nil {
 		return nil, err
@@ -198,8 +197,8 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	return accepted, nil
 }
 
-// resumeRound claims a round that nobody holds and runs it, if this engine's settings are those it
-// was started with.
+// resumeRound claims a round without a holder and runs it, if this engine has the settings that the
+// round was started with.
 func (d *Dispatcher) resumeRound(ctx context.Context, id regie.ID) error {
 	round, err := d.store.Round(ctx, id)
 	if err != nil {
@@ -214,7 +213,8 @@ func (d *Dispatcher) resumeRound(ctx context.Context, id regie.ID) error {
 // errHeld says that the round runs here already.
 var errHeld = regie.Errorf(regie.CodeConflict, "the round runs already")
 
-// claimRound claims a round that nobody holds and runs it; errHeld where it runs here.
+// claimRound claims a round without a holder and runs it; it returns errHeld where the round runs
+// here.
 func (d *Dispatcher) claimRound(ctx context.Context, round regie.ID) error {
 	h, err := d.reserveRound(round)
 	if err != nil {
@@ -230,9 +230,8 @@ func (d *Dispatcher) claimRound(ctx context.Context, round regie.ID) error {
 	return nil
 }
 
-// reserveRound makes the round this caller's to run, unless it is somebody's here already: two that
-// claim it at once would run its calls twice. What is reserved is waited for by Close; the
-// reservation ends with drop, which start brings about.
+// reserveRound reserves a round for the caller unless it is reserved here already: two concurrent
+// claims would run its calls twice. Close waits for reservations. start or dropHolding ends one.
 func (d *Dispatcher) reserveRound(round regie.ID) (*holding, error) {
 	h := &holding{done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(d.base)
@@ -252,7 +251,7 @@ func (d *Dispatcher) reserveRound(round regie.ID) (*holding, error) {
 	return h, nil
 }
 
-// dropHolding ends a holding: whoever waits for it goes on.
+// dropHolding ends a holding and wakes its waiters.
 func (d *Dispatcher) dropHolding(round regie.ID, h *holding) {
 	d.mu.Lock()
 	if d.running[round] == h {

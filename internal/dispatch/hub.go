@@ -27,7 +27,7 @@ type Delta struct {
 	// CallID and Output are of what a running call puts out; such a delta has nothing of a reply.
 	CallID regie.ID `json:"call_id,omitzero"`
 	Output string   `json:"output,omitempty"`
-	// Said is what is said of such a call beside its output.
+	// Said is a message about the call in addition to its output.
 	Said *regie.Sentence `json:"said,omitempty"`
 	// Silent says that the model has sent nothing for so many seconds; such a delta has nothing
 	// else. Any later one says that the silence is over.
@@ -48,20 +48,21 @@ const (
 	maxTold   = 1 << 20 // bytes that wait for a reader; of more it reads the log
 )
 
-// Hub wakes the readers of sessions' streams. The log is the truth: a reader that is woken reads on
-// from where it stands, unless it was told what comes next there.
+// Hub wakes the readers of sessions' streams. The log is the truth: a woken reader reads the log
+// from its place, unless the hub has already handed it the next events.
 type Hub struct {
 	mu      sync.Mutex
 	readers map[regie.ID]map[*reader]struct{}
-	// foreign is told what other processes committed; nil where there are none. It may not block.
+	// foreign receives the sessions with commits of other processes; nil without any. It must not
+	// block.
 	foreign func(session regie.ID)
 	// partials are the replies that stream in now, by session: who joins in the middle first gets
 	// what was said so far (spec 5.4).
 	partials map[regie.ID]*partial
 	watchers map[*watcher]struct{}
-	// told counts the deltas that were handed to readers: none where nobody listens (decision 28).
+	// told counts the deltas handed to readers: none without a reader (decision 28).
 	told int64
-	// observe is told what this process commits; nil where nobody counts. It may not block.
+	// observe receives the events that this process commits; it may be nil and must not block.
 	observe func(events []regie.Event)
 }
 
@@ -101,8 +102,8 @@ func NewHub() *Hub {
 	}
 }
 
-// Observe has told of what this process commits from now on, in whatever session; nil ends it.
-// observe may not block.
+// Observe sets the function that receives the events of later commits of this process, in every
+// session; nil ends it. It must not block.
 func (h *Hub) Observe(observe func(events []regie.Event)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,7 +153,7 @@ func (h *Hub) publishEvents(session regie.ID, events []regie.Event) func([]regie
 	return h.observe
 }
 
-// Delta tells a piece of a reply to whoever listens. It never blocks.
+// Delta sends a piece of a reply to the readers. It never blocks.
 func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,8 +161,8 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.publishDelta(session, Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
 }
 
-// Progress tells what a running call puts out, what is said of it, or that the model is silent, to
-// whoever listens. It never blocks.
+// Progress sends the output of a running call, messages about it, or the model's silence to the
+// readers. It never blocks.
 func (h *Hub) Progress(session, round regie.ID, exchange int, p engine.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,9 +222,9 @@ func (r *reader) wakeReader() {
 	}
 }
 
-// addEvents is told what comes next in the log; nil says that it has to be read. What is out of
-// turn, as commits of several writers may tell it, or too much for a reader that is slow, is read
-// too.
+// addEvents hands the next events of the log to the reader; nil makes it read the log. So do events
+// out of order, as commits of several writers may produce them, and too many events for a slow
+// reader.
 func (r *reader) addEvents(events []regie.Event) {
 	r.mu.Lock()
 	for i := range events {
@@ -262,10 +263,10 @@ func (r *reader) takeHeard(after int64) (h heard) {
 	return h
 }
 
-// ErrGone says that the engine of this process ends: whoever asks again asks the next one.
+// ErrGone says that this engine ends: a repeated request reaches the next one.
 var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
-// tellBefore gives sink those of the deltas whose reply an event ends, and returns the others.
+// tellBefore sends the deltas of the reply that an event ends, and returns the others.
 func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (others []Delta, err error) {
 	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound &&
 		event.Type != regie.EventToolResult {

@@ -16,7 +16,7 @@ type Leases interface {
 	// store.ErrNewerSchema where this program is too old for the database by now.
 	Lease(ctx context.Context, holder string, ttl time.Duration) error
 	EndLease(ctx context.Context, holder string) error
-	// Succeed ends the leases of holders whose name begins so.
+	// Succeed ends the leases of holders with a name prefix.
 	Succeed(ctx context.Context, begins string) error
 }
 
@@ -25,10 +25,10 @@ type Leases interface {
 // elsewhere within leaseTTL and a third.
 const leaseTTL = 6 * time.Second
 
-// Share has this dispatcher leave to other processes what they hold, and take over what they leave;
-// queue is the one that they have in common. It is called before Start. place begins the names of
-// all holders of which only one lives at a time, this one: what a former one left need not wait for
-// the end of its lease.
+// Share makes this dispatcher respect the leases of other processes and take over what they leave;
+// queue is the common queue. Call it before Start. Holder names that begin with place belong to
+// processes of which only one lives at a time, now this one: it need not wait for the end of their
+// leases.
 func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
 	d.leases, d.queue, d.place = leases, queue, place
 	d.hub.mu.Lock()
@@ -36,7 +36,7 @@ func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
 	d.hub.foreign = d.checkSession
 }
 
-// errLeaseLost is why rounds end here whose lease could not be kept: another process may have taken
+// errLeaseLost ends rounds here after a failed renewal of the lease: another process may have taken
 // them over.
 var errLeaseLost = errors.Join(engine.ErrShutdown, errors.New("the lease could not be renewed in time"))
 
@@ -69,8 +69,8 @@ func (d *Dispatcher) beginLease(ctx context.Context) error {
 	return nil
 }
 
-// timeSince returns how long ago something was, also where the machine slept meanwhile: the clock
-// that only runs stands then, the other one may be set.
+// timeSince returns the time since a moment, including any sleep of the machine: the monotonic
+// clock stops then, and the wall clock may be set.
 func timeSince(moment time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(moment), now.Round(0).Sub(moment.Round(0)))
@@ -123,8 +123,8 @@ func (d *Dispatcher) keepLease(renewed time.Time) {
 	}
 }
 
-// loseAll ends what runs here at its next step. It is not lost: whoever holds a lease takes it up,
-// this process too.
+// loseAll ends everything that runs here at its next step. The next holder of a lease resumes it,
+// possibly this process.
 func (d *Dispatcher) loseAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

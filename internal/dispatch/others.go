@@ -11,10 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 )
 
-// What other processes on the database commit is told to the hub (spec 11.1). Their word is only a
-// hint: streams read the log, and what a round that runs here is to do stands in its row. So a word
-// that comes twice, late or not at all does no harm; once in a lease everything is looked at
-// without one (keepAdopting).
+// Commits of other processes on the database reach the hub (spec 11.1). Such a notification is only
+// a hint: streams read the log, and a round reads its row. So a notification that comes twice, late
+// or not at all does no harm; keepAdopting looks at everything once per lease.
 
 // Foreign tells that another process made a session's log grow. It never blocks.
 func (h *Hub) Foreign(session regie.ID) {
@@ -98,8 +97,7 @@ func (d *Dispatcher) deliverStops() {
 	}
 }
 
-// deliverStop hands a stopping word to whoever runs the round here, and reports whether somebody
-// does.
+// deliverStop hands a stop request to the round's goroutine and reports whether there is one here.
 func (d *Dispatcher) deliverStop(round regie.ID, word regie.StopRequest) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock() // held while the word is handed over: a holding that ends now sees it

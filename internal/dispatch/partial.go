@@ -33,9 +33,8 @@ func (h *Hub) keepPartial(session, round regie.ID, exchange int, d provider.Delt
 	p.content.WriteString(d.Text)
 }
 
-// dropPartial forgets what was said so far where the log has it by now, or never will. Where nobody
-// knows what was committed, it is forgotten too: what is told twice would be worse than what comes
-// with the message. The lock is held.
+// dropPartial forgets the partial reply once the log has it, or when it never will. It also forgets
+// it where the commit is unknown: a late text is better than a doubled one. The lock is held.
 func (h *Hub) dropPartial(session regie.ID, events []regie.Event) {
 	if h.partials[session] == nil {
 		return

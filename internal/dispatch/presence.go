@@ -68,7 +68,7 @@ type attendance struct {
 	since, seen, written time.Time
 }
 
-// NewPresent returns one that knows nobody. place names this engine; a user is there for window
+// NewPresent returns an empty one. place names this engine; a user counts as present for window
 // after a heartbeat.
 func NewPresent(s presenceStore, place string, window time.Duration, log *slog.Logger) *Present {
 	return &Present{store: s, place: place, window: window, log: log, users: map[regie.ID]*attendance{}}
@@ -130,7 +130,7 @@ func (p *Present) armTimer() {
 	}
 }
 
-// writePresence is the timer's: it writes who is there, as long as anybody is.
+// writePresence runs on the timer: it stores who is present, as long as there is anyone.
 func (p *Present) writePresence() {
 	p.mu.Lock()
 	p.timer = nil
@@ -142,8 +142,8 @@ func (p *Present) writePresence() {
 	p.storeMarks(context.Background(), marks)
 }
 
-// dueMarks returns what is to be written, and whether somebody stays. Who is gone for 24 hours is
-// forgotten. The lock is held.
+// dueMarks returns the marks to store, and whether any user remains. It forgets users who left 24
+// hours ago. The lock is held.
 func (p *Present) dueMarks(now time.Time) (marks []store.PresenceMark, stay bool) {
 	for user, a := range p.users {
 		if a.streams > 0 {
@@ -159,7 +159,7 @@ func (p *Present) dueMarks(now time.Time) (marks []store.PresenceMark, stay bool
 	return marks, stay
 }
 
-// patienceWithPresence bounds a write that nobody waits for.
+// patienceWithPresence bounds a write in the background.
 const patienceWithPresence = 10 * time.Second
 
 func (p *Present) storeMarks(ctx context.Context, marks []store.PresenceMark) {

@@ -17,8 +17,8 @@ var ErrNoProvider = regie.Errorf(regie.CodeNoModel,
 // paused.
 const providerWait = 7 * 24 * time.Hour
 
-// setAside has a running round that this engine cannot go on with keep nobody else from running:
-// it waits for the settings of its provider, or leaves the queue for another engine.
+// setAside frees the slot of a running round that this engine cannot continue: the round waits for
+// the settings of its provider, or leaves the queue for another engine.
 func setAside(ctx context.Context, d *Dispatcher, round regie.Round, why error) error {
 	if !errors.Is(why, ErrNoProvider) {
 		return d.store.SetAside(ctx, store.SetAside{RoundID: round.ID, Holder: d.holder})

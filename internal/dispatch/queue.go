@@ -29,9 +29,8 @@ type Queue interface {
 // maxSleep bounds how long the clock sleeps: what it missed, it finds then.
 const maxSleep = time.Minute
 
-// clock is the Queue of a process that shares its store with nobody: it watches the earliest
-// deadline. Rounds without a holder are found at the start of the process, and have one from then
-// on.
+// clock is the Queue of a process with a store of its own: it watches the earliest deadline. Rounds
+// without a holder exist only at the start of the process.
 type clock struct {
 	kick  chan struct{} // holds one token at most
 	ends  chan struct{}
@@ -79,7 +78,7 @@ func (c *clock) Stop() {
 	c.group.Wait()
 }
 
-// endOverdue ends the waits whose deadline has passed and goes on with their rounds (decision 11).
+// endOverdue expires the waits whose deadline has passed and resumes their rounds (decision 11).
 func (d *Dispatcher) endOverdue(ctx context.Context) (next time.Time) {
 	ready, next, err := d.store.ExpireWaits(ctx, time.Now())
 	if err != nil && ctx.Err() == nil && d.base.Err() == nil {

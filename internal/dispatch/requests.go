@@ -42,18 +42,18 @@ type RunRequest struct {
 	// SessionID names the session; its first message makes it.
 	SessionID regie.ID `json:"session_id" required:"true"`
 	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec
-	// 8.1). WorkspaceID names a known one in its place. Here takes a Root that nobody has worked in
-	// yet although it is the home directory, / or a directory of the system's (decision 32).
+	// 8.1). WorkspaceID names a known one instead. Here accepts a new Root even if it is the home
+	// directory, / or a system directory (decision 32).
 	Root        string   `json:"root,omitempty"`
 	FoundBy     string   `json:"found_by,omitempty"`
 	Here        bool     `json:"here,omitempty"`
 	WorkspaceID regie.ID `json:"workspace_id,omitzero"`
 	Text        string   `json:"text,omitempty"`
-	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2):
-	// texts and blocks in their order.
+	// Segments replace Text where the message has enrichments (spec 2.2): texts and blocks in
+	// order.
 	Segments []regie.Segment `json:"segments,omitempty"`
-	// Command is a person's own command in place of Text: it is run in the workspace as the agent's
-	// would be, with the same approval, and no model is asked (spec 10.1). It is refused with
+	// Command is a person's own command instead of Text: it runs in the workspace like the agent's,
+	// with the same approval and without a model call (spec 10.1). It is refused with
 	// CodeRoundInProgress while a round of the session is open.
 	Command string `json:"command,omitempty"`
 	Agent   string `json:"agent,omitempty"`
@@ -63,8 +63,8 @@ type RunRequest struct {
 	Model    string          `json:"model,omitempty"`
 	Settings regie.Hash      `json:"settings,omitzero"`
 	Policy   approval.Policy `json:"policy"`
-	// Type is the type of the session that the message makes: CHAT, also where it is empty, or
-	// AUTOMATION, a run that nobody watches.
+	// Type is the type of a new session: CHAT, also where it is empty, or AUTOMATION, an unattended
+	// run.
 	Type regie.SessionType `json:"session_type,omitempty"`
 	// Dialect forces one on the round (spec 3.3); empty leaves it to the agent and to what the
 	// model can.
@@ -75,25 +75,24 @@ type RunRequest struct {
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
-	// NoCache has the run neither answered from the response cache nor kept in it, whatever the
-	// agent's settings say (spec 6.4).
+	// NoCache bypasses the response cache for the run, regardless of the agent's settings (spec
+	// 6.4).
 	NoCache bool `json:"no_cache,omitempty"`
-	// Origin is that of the session that the message makes (decision 35). History is what stands in
-	// its thread before the message. Results are a client's, of all the calls of its tools that the
-	// session waits for: they may come without a text.
+	// Origin is the origin of a new session (decision 35). History precedes the message in the
+	// thread. Results are a client's results for all calls of its tools that the session waits for:
+	// they may come without a text.
 	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
 	History []regie.ImportedMessage `json:"history,omitempty"`
 	Results []regie.ClientResult    `json:"results,omitempty"`
-	// LeavesWaits says that whoever says it may not answer, or does not want to (spec 10.2): a
-	// message that would be taken as the answer to a question, or withdraw what a person was asked,
-	// is refused with CodeMissingScope.
+	// LeavesWaits says that the sender may not answer, or does not want to (spec 10.2): a message
+	// that would answer a question or withdraw one is refused with CodeMissingScope.
 	LeavesWaits bool `json:"leaves_waits,omitempty"`
 	// LeavesApprovals has a message that would withdraw an approval refused in the same way, and
 	// answers or withdraws a question: of clients that know of no approvals. Only who speaks for
 	// such a client says so; no request does.
 	LeavesApprovals bool `json:"-"`
-	// AnswersNothing has a message that steers withdraw an open question where a free text would be
-	// the answer to it: whoever says it speaks for themselves, not for the person who was asked.
+	// AnswersNothing makes a steering message withdraw an open question even where free text would
+	// answer it: its sender does not speak for the person in question.
 	AnswersNothing bool `json:"answers_nothing,omitempty"`
 	// By is who says it, where that is not the owner, and TokenID the token that they show. Only
 	// who lets callers in says so; no request does.
@@ -114,15 +113,15 @@ type Run struct {
 	// Answered says that the message was taken as the answer to the question that the round waited
 	// for: MessageID and Seq are then those of the answer.
 	Answered bool `json:"answered,omitempty"`
-	// Position is the run's place in the queue, from 1, where no slot is free (spec 5.1): it starts
-	// by itself. 0: it runs.
+	// Position is the run's place in the queue, from 1, where no slot is free (spec 5.1); it starts
+	// without further action. 0 means that it runs.
 	Position int `json:"queue_position,omitempty"`
 }
 
 // Stopped is the answer to Stop.
 type Stopped struct {
-	// Withdrawn are the messages that waited for the end of the run, in their order: nobody will
-	// read them (decision 10). Stopping again finds them again.
+	// Withdrawn are the messages that waited for the end of the run, in order: no run will read
+	// them (decision 10). A repeated stop returns them again.
 	Withdrawn []regie.Message `json:"withdrawn"`
 }
 
@@ -180,7 +179,7 @@ type AnswerRequest struct {
 	By         string              `json:"by"`
 }
 
-// ClearRequest names the workspace whose cached answers go, by its root; "" means all of them.
+// ClearRequest names by its root the workspace to clear from the response cache; "" means all.
 type ClearRequest struct {
 	Root string `json:"root,omitempty"`
 }

@@ -90,8 +90,8 @@ type ModelView struct {
 	Embeds        bool   `json:"embeds,omitempty"`
 	ContextTokens int    `json:"context_tokens,omitempty"` // left out where nobody knows
 	MaxOutput     int    `json:"max_output,omitempty"`     // tokens; left out where nobody knows
-	// Price is in millionths of a US dollar for a million tokens; left out where nobody knows it,
-	// which is not 0 (spec 6.3).
+	// Price is in millionths of a US dollar for a million tokens; absent where it is unknown, which
+	// differs from 0 (spec 6.3).
 	Price *ModelPrice `json:"price,omitempty"`
 }
 

@@ -5,9 +5,9 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 )
 
-// MessagesRequest names a part of a session's thread: what stands behind a sequence number, or with
-// Before the last of what stands in front of one, and how many messages at most; zero means 1,000.
-// They come in the order of the thread either way.
+// MessagesRequest names a part of a session's thread: the messages after a sequence number, or with
+// Before the last ones before one, and their largest number; zero means 1,000. They come in the
+// order of the thread either way.
 type MessagesRequest struct {
 	SessionID regie.ID
 	After     int64 `query:"after" doc:"The sequence number behind which to begin."`

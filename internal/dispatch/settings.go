@@ -22,8 +22,8 @@ type LimitValue struct {
 	// line that fixes it: then it cannot be set here.
 	Origin string `json:"origin"`
 	Fixed  bool   `json:"fixed,omitempty"`
-	// Stored is what was stored here, also where something else is in force; 0: nothing was.
-	// Default is what holds where nobody says anything.
+	// Stored is the stored value, even where another one is in force; 0 means none. Default is the
+	// value without any setting.
 	Stored  int `json:"stored,omitempty"`
 	Default int `json:"default"`
 }

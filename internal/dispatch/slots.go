@@ -11,11 +11,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Slots are held by running rounds (spec 5.1, decision 21). The store decides who has one and who
-// is queued; here is what has a queued round start: whoever gives a slot back, and whoever is
-// queued, looks at the queue after the commit, so the later of the two sees both. What another
-// process could not look at before it died is found at the start of the next one, and where several
-// share the database by adopt.
+// Running rounds hold slots (spec 5.1, decision 21). The store decides who has one and who is
+// queued; this file starts queued rounds. Both the one that frees a slot and the one that joins the
+// queue look at the queue after the commit, so the later of the two sees both. After a crash the
+// next start looks again, and on a shared database adoption does.
 
 // reserveFor is how long a free slot is reserved for who has asked for control (decision 43).
 const reserveFor = 30 * time.Second
@@ -24,9 +23,9 @@ const reserveFor = 30 * time.Second
 // on here.
 const maxLooks = 100
 
-// lookAtQueues starts what a free slot lets start, and has those let go at their next exchange
-// whose place a chat takes: of the owner of a session, or of all for the zero ID. It returns the
-// rounds that run here now by it.
+// lookAtQueues starts the rounds that a free slot allows, and asks rounds to yield at their next
+// exchange to a waiting chat. It looks at the owner of a session, or at all for the zero ID, and
+// returns the rounds that now run here.
 func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (started []regie.ID) {
 	for range maxLooks {
 		d.mu.Lock()
@@ -104,9 +103,9 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 	return false, nil
 }
 
-// freeSlot gives back the slot of a round that this engine cannot go on with: it keeps nobody else
-// from running. Where several share the database another one may go on with it, so they have the
-// watchdog's time.
+// freeSlot releases the slot of a round that this engine cannot continue, so that others can run.
+// On a shared database another engine may continue it, so the release waits as long as the
+// watchdog.
 func freeSlot(ctx context.Context, d *Dispatcher, id regie.ID, why error) {
 	if d.leases != nil && !d.leftLong(id) {
 		return
@@ -138,8 +137,8 @@ func (d *Dispatcher) haveYield(round regie.ID) {
 	}
 }
 
-// Yields reports whether a round that runs here is to let another one go first: engine.Config has
-// it. What was asked for is looked at again, because whoever was to go first may have gone by now.
+// Yields reports whether a running round has to let another one go first, for engine.Config. It
+// looks again, because the other one may have gone by now.
 func (d *Dispatcher) Yields(round regie.ID) bool {
 	d.mu.Lock()
 	h := d.running[round]

@@ -27,7 +27,7 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 		if d.deliverStop(round, word) || word == regie.StopPause {
 			return nil
 		}
-		// Nobody holds the round, so nobody would obey: it is taken up to be ended.
+		// The round has no holder to obey, so this engine takes it up to end it.
 		now, err := d.store.Round(ctx, round)
 		if err != nil || now.State != regie.RoundRunning {
 			return err
@@ -42,8 +42,8 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 	}
 }
 
-// endStopped ends a round that a stopping word reached when it had already obeyed a pause: nobody
-// holds it any more, so nobody would obey.
+// endStopped ends a round that received a stop request after obeying a pause: it has no holder to
+// obey.
 func (d *Dispatcher) endStopped(round regie.ID, word regie.StopRequest) {
 	ctx := context.WithoutCancel(d.base)
 	now, err := d.store.Round(ctx, round)

@@ -15,8 +15,8 @@ type UndoRequest struct {
 	Short     string   `json:"short,omitempty"`
 	Root      string   `json:"root,omitempty"`
 	SessionID regie.ID `json:"session_id,omitzero"`
-	// Chat takes the run's messages out of the conversation too; the newest run then is one that
-	// only talked, if it is that.
+	// Chat removes the run's messages from the conversation too; without file changes, the newest
+	// run may be one that only talked.
 	Chat bool `json:"chat,omitempty"`
 	// Force puts files back that others have changed since. What they hold now is kept, and an undo
 	// of the undo brings it again.

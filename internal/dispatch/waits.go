@@ -7,9 +7,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Resolve has settle store a person's word on what a round waits for, and goes on with the round
-// once nothing is left to be said, also where whoever said it does not wait for that any more: else
-// it would run again only with the next engine. With storeOnly it does not go on.
+// Resolve runs settle, which stores a person's decision, and resumes the round once nothing is left
+// to decide, even if the caller has gone: otherwise it would run only with the next engine. With
+// storeOnly it does not resume it.
 func (d *Dispatcher) Resolve(ctx context.Context, storeOnly bool,
 	settle func(context.Context) (store.Resolved, error),
 ) (store.Resolved, error) {

@@ -10,7 +10,7 @@ import (
 // maxWatched bounds the events that wait for a watcher, and the sessions it has to look at anew.
 const maxWatched = 1024
 
-// watcher is told what happens in all sessions that a list of them shows (decision 53).
+// watcher receives the events of all sessions that a list shows (decision 53).
 type watcher struct {
 	wake   chan struct{} // holds one token at most
 	mu     sync.Mutex
@@ -18,15 +18,15 @@ type watcher struct {
 	missed bool
 }
 
-// watched are the events that a watcher is told of.
+// watched are the event types that a watcher receives.
 var watched = map[regie.EventType]bool{
 	regie.EventSession: true, regie.EventSessionState: true, regie.EventRound: true,
 	regie.EventApproval: true, regie.EventQuestion: true,
 	regie.EventNotice: true, regie.EventErased: true, regie.EventUndo: true,
 }
 
-// tellWatchers tells what a commit has added. Where that is not known they are told that something
-// was: the lock is held.
+// tellWatchers sends the events of a commit. Where they are unknown it sends that something has
+// changed. The lock is held.
 func (h *Hub) tellWatchers(session regie.ID, events []regie.Event) {
 	if len(h.watchers) == 0 {
 		return

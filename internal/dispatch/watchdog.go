@@ -11,19 +11,18 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// The watchdog (spec 5.1, decisions 43 and 44) stops rounds in which nothing happens any more. Each
-// process looks at what runs there, because it alone knows what is under way: a round tells at each
-// step that it lives, and for how long a model or a tool may take by its own timeout. What waits
-// has no holder, so nobody looks at it; what a dead process left is taken up by others, and begins
-// anew. One timer runs while there are rounds to look at. Moments are measured by a clock that
-// nobody sets.
+// The watchdog (spec 5.1, decisions 43 and 44) stops rounds without progress. Each process looks at
+// its own rounds, because only it knows what is under way: a round reports at each step that it
+// lives, and how long a model or a tool may take by its own timeout. A waiting round has no holder
+// and is not watched; another process takes up the rounds of a dead one, which begins the count
+// anew. One timer runs while there are rounds to watch. Moments come from the monotonic clock.
 
 const (
 	// lookEvery is how often the watchdog looks, which is also how long a round has to obey it, its
 	// tools' last words included, before it is taken from who does not.
 	lookEvery = 15 * time.Second
-	// stalled is how much later than it was set for a timer comes where the process itself stood:
-	// then nobody here could do anything.
+	// stalled is the delay of a timer that shows that the process itself was suspended: no round
+	// could make progress then.
 	stalled = 5 * time.Second
 )
 
@@ -33,13 +32,12 @@ type watchdog struct {
 	began time.Time
 	timer *time.Timer   // nil while there is nothing to look at
 	looks time.Duration // when it comes, since the watchdog began
-	// lost are the rounds that nobody works on since they stopped here without an end, with the
-	// moment at which they have stood still for too long.
+	// lost are the rounds that stopped here without an end, with the moment at which they have been
+	// idle for too long.
 	lost map[regie.ID]time.Duration
 }
 
-// Watchdog has rounds stopped in which nothing has happened for so long; zero stops none. It is
-// called before Start.
+// Watchdog stops rounds without progress for so long; zero stops none. Call it before Start.
 func (d *Dispatcher) Watchdog(after time.Duration) {
 	d.watchdog = watchdog{after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
 }
@@ -67,7 +65,7 @@ func (d *Dispatcher) armWatchdog() {
 	}
 }
 
-// stoodStill notes a round that stopped here without an end: nobody works on it, and it is not
+// stoodStill notes a round that stopped here without an end: nothing works on it, and it is not
 // over.
 func (d *Dispatcher) stoodStill(round regie.ID) {
 	d.mu.Lock()
@@ -78,7 +76,7 @@ func (d *Dispatcher) stoodStill(round regie.ID) {
 	}
 }
 
-// lookAround is the timer's: it finds the rounds in which nothing has happened for too long.
+// lookAround runs on the timer: it finds the rounds without progress for too long.
 func (d *Dispatcher) lookAround() {
 	d.mu.Lock()
 	if d.ended != nil {
@@ -123,8 +121,8 @@ func (d *Dispatcher) lookAround() {
 	}
 }
 
-// endQuiet takes a round from whoever does not obey, or up from where it was left, to end it. Who
-// had it cannot write any more (invariant 8).
+// endQuiet takes a round from a holder that does not obey, or takes up an abandoned one, to end it.
+// The former holder cannot write any more (invariant 8).
 func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
 	d.mu.Lock()
 	h := d.running[round]

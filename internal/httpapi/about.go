@@ -20,7 +20,7 @@ var document []byte
 //go:embed docs.html
 var docsPage []byte
 
-// beside is an address beside this interface that tells of the server itself.
+// beside is an address outside this interface that describes the server itself.
 type beside struct {
 	path, summary string
 	scope         regie.TokenScope // empty: whoever reaches the server may ask
@@ -29,7 +29,7 @@ type beside struct {
 	serve         http.HandlerFunc
 }
 
-// plainRoutes returns served, and documented, beside the operations.
+// plainRoutes returns the addresses that are served and documented in addition to the operations.
 func (s *server) plainRoutes() []beside {
 	const ok, plain = http.StatusOK, "application/json"
 	return []beside{

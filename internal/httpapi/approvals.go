@@ -25,8 +25,8 @@ func (s *server) listInbox(ctx context.Context, filter store.InboxFilter) (Inbox
 	return inboxPage(found, limit), err
 }
 
-// inboxPage cuts a page off two lists, of each of which one more than wanted was asked for: as if
-// they were one.
+// inboxPage cuts a page off two lists as if they were one. Each list has one item more than the
+// limit.
 func inboxPage(found store.Inbox, limit int) InboxPage {
 	out := InboxPage{Inbox: store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}}
 	var last store.Mark
@@ -99,7 +99,7 @@ func (s *server) answerQuestion(ctx context.Context, in *request[none, Response]
 	if err := s.checkSession(ctx, in.ID); err != nil {
 		return store.Resolved{}, err
 	}
-	// A question that is named is looked for in whatever state: an answer may be said again.
+	// A named question is found in every state: an answer may be repeated.
 	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
 	switch {
 	case err != nil:

@@ -9,11 +9,11 @@ import (
 	"github.com/regie-run/regie/internal/httpread"
 )
 
-// lingering is how long the connection of a refused request stays, so that whoever still sends its
-// body can read the answer.
+// lingering is how long the connection of a refused request stays open, so that a client that still
+// sends its body can read the answer.
 const lingering = 500 * time.Millisecond
 
-// leaveBody has nobody wait for what is left of the body of a request that is refused.
+// leaveBody drops the rest of the body of a refused request without waiting for it.
 func leaveBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")

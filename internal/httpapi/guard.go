@@ -22,10 +22,10 @@ import (
 type Guard struct {
 	// Gate lets in who shows a token; it is required.
 	Gate *access.Gate
-	// Refused is told why a request was refused, in a word; nil is told nothing.
+	// Refused receives the reason of each refused request in one word; it may be nil.
 	Refused func(reason string)
-	// Hosts are the names and addresses, without port, under which the server may be reached beside
-	// those of this machine.
+	// Hosts are the names and addresses of the server, without port, in addition to those of this
+	// machine.
 	Hosts []string
 	// Mounts are those of the Handler behind it.
 	Mounts map[string]Mount
@@ -46,8 +46,7 @@ const (
 	setupTime = 15 * time.Minute
 )
 
-// open are the paths that anybody may ask for: whether the server is there, and which program it
-// is.
+// open are the paths that need no token: whether the server runs, and its version.
 var open = []string{"/healthz", "/readyz", "/version"}
 
 // Wrap returns a handler that lets a request through to next where it may be here.
@@ -107,8 +106,8 @@ func (g *Guard) checkRequest(w http.ResponseWriter, r *http.Request, s *server, 
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// turnAway answers who shows nothing that opens anything. Nobody is slowed down: a secret has 256
-// random bits, and what has not its form is not looked for.
+// turnAway answers a caller without a valid token. It does not throttle: a secret has 256 random
+// bits, and a text of another form is not looked up.
 func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err error, tried bool) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
 	if tried {
@@ -141,8 +140,8 @@ func setSecurityHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// checkHost refuses names that are not the server's: a page whose name was made to lead here (DNS
-// rebinding) comes with its own.
+// checkHost refuses foreign host names: a page that resolves its own name to this server (DNS
+// rebinding) sends that name.
 func (g *Guard) checkHost(host string) error {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -175,8 +174,8 @@ func (g *Guard) checkOrigin(r *http.Request) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	// Without HTTPS here there may be what encrypts in front, whose scheme nobody can be believed
-	// about: the host alone tells then.
+	// Without HTTPS here a proxy in front may encrypt, and its scheme cannot be trusted: only the
+	// host counts then.
 	if err != nil || u.Host == "" || u.Host != r.Host || r.TLS != nil && u.Scheme != "https" {
 		return regie.Errorf(regie.CodeForbidden,
 			"the request comes from a page of %s, and nobody else's pages are let in", origin)
@@ -228,9 +227,9 @@ func sessionCookie(r *http.Request, value string, until time.Time) *http.Cookie 
 	}
 }
 
-// cookieOf returns the name of the cookie of a server, as its browsers reach it: they send the
-// cookies of a host name to each of its ports, and those of one server would be in the other's way.
-// One that came over HTTPS is nobody's to set but that server's own.
+// cookieOf returns the name of the cookie of a server as its browsers reach it. Browsers send the
+// cookies of a host to all its ports, so that cookies of two servers would collide. Over HTTPS only
+// that server can set its cookie.
 func cookieOf(r *http.Request) string {
 	name := cookieName
 	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" && strings.Trim(port, "0123456789") == "" {
@@ -248,5 +247,5 @@ func isHTTPS(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// ErrStopping is why the requests of a server end that stops: whoever asks again asks the next one.
+// ErrStopping ends the requests of a server that stops: a repeated request reaches the next one.
 var ErrStopping = regie.Errorf(regie.CodeEngineGone, "the server stops")

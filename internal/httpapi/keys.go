@@ -22,10 +22,9 @@ type Keys interface {
 	ReleaseKeyed(ctx context.Context, key regie.Hash) error
 }
 
-// repeatable are the writes that may be done again when nobody knows whether they were: their key
-// is the id of what they make, or they name what they change in a way that nothing later is harmed.
-// All others could end or change what came later (an interrupt its next round, a name the one after
-// it).
+// repeatable are the writes that are safe to repeat when their outcome is unknown: their key is the
+// id of what they create, or they name what they change so that a repeat harms nothing later. The
+// others could change what came later: an interrupt the next round, a rename a later name.
 var repeatable = map[string]bool{
 	"create_session": true, "fork_session": true, "send_message": true, "start_run": true,
 	"undo": true, "undo_in_session": true, "plan_undo": true,
@@ -34,7 +33,7 @@ var repeatable = map[string]bool{
 	"revoke_token": true, "revoke_tokens": true, "revoke_rules": true, "beat": true,
 }
 
-// secret are the writes whose answers are shown once, and not kept for a second time.
+// secret are the writes with an answer that is shown once and not stored for a repeat.
 var secret = map[string]bool{"add_token": true, "make_setup_link": true}
 
 const (

@@ -14,7 +14,7 @@ import (
 
 // MessageRequest is what a client says in a session.
 type MessageRequest struct {
-	// Content is what is said as one text; Segments are the same with enrichments, in its place.
+	// Content is the message as one text; Segments replace it where the message has enrichments.
 	Content  string          `json:"content,omitempty"`
 	Segments []regie.Segment `json:"segments,omitempty"`
 	// ClientID makes a repeated request add nothing.
@@ -22,7 +22,7 @@ type MessageRequest struct {
 	// WhenBusy says what becomes of the message while a round is open: queue (a round of its own
 	// afterwards; the default), steer or reject.
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
-	// Model and Provider answer in place of those of the session. Limits lower those of the round.
+	// Model and Provider replace those of the session. Limits lower those of the round.
 	Provider string       `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
 	Limits   regie.Limits `json:"limits,omitzero"`

@@ -34,7 +34,7 @@ type operation struct {
 	serve          http.HandlerFunc
 }
 
-// request is what an operation is asked.
+// request is the input of an operation.
 type request[Q, B any] struct {
 	// ID is the {id} of the address, zero where that has none.
 	ID    regie.ID
@@ -100,9 +100,9 @@ func readRequest[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool)
 	return in, checkRequired(reflect.ValueOf(in.Body))
 }
 
-// checkRequired returns CodeBadRequest for a body without what its type has the tag required:"true"
-// at, as it does for one where that says nothing: "", 0, null. It is the only such tag's reader
-// beside the OpenAPI document, so that what is said to be needed is what is refused without.
+// checkRequired returns CodeBadRequest for a body without a member that has the tag
+// required:"true", or with an empty one: "", 0, null. Only it and the OpenAPI document read the
+// tag, so that the document matches what is refused.
 func checkRequired(body reflect.Value) error {
 	switch body.Kind() {
 	case reflect.Pointer:

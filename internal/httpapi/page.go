@@ -16,7 +16,7 @@ type Page[T any] struct {
 	Next  string `json:"next_cursor,omitempty"`
 }
 
-// defaultPage is how many items a page has where nobody says.
+// defaultPage is the default number of items of a page.
 const defaultPage = 50
 
 // nextPage returns how many items a page has, and makes limit one more than that.
@@ -26,7 +26,7 @@ func nextPage(limit *int) int {
 	return wanted
 }
 
-// cutPage cuts a page off the items of a list, of which one more than wanted was asked for.
+// cutPage cuts a page off a list that has one item more than the limit.
 func cutPage[T any](list string, items []T, limit int, mark func(*T) store.Mark) Page[T] {
 	if len(items) <= limit {
 		return Page[T]{Items: append([]T{}, items...)} // a list that is never null
@@ -35,8 +35,8 @@ func cutPage[T any](list string, items []T, limit int, mark func(*T) store.Mark)
 	return Page[T]{Items: items, Next: store.Cursor(list, mark(&items[limit-1]))}
 }
 
-// threadCursor returns a place in a thread, which has sequence numbers in place of times: behind
-// the one, or in front of the other.
+// threadCursor returns a cursor of a thread, which has sequence numbers instead of times: after
+// one, or before the other.
 func threadCursor(after, before int64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "messages %d %d", after, before))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// plainStream tells only what a round's replies say, for clients of ten lines (spec 10.2): lines of
-// data: {"content"}. What came in no deltas, because the client or the model's server was slow or
-// the reply was in a cache, is told when its message is stored.
+// plainStream sends only the text of a round's replies, for clients of ten lines (spec 10.2): lines
+// of data: {"content"}. Text that came in no deltas, because the client or the model's server was
+// slow or the reply was cached, follows when its message is stored.
 type plainStream struct {
 	tells func(round regie.ID) bool // which round it is about
 	told  strings.Builder           // of the reply that is being told
@@ -83,7 +83,7 @@ func (p *plainStream) missingText(said string) string {
 	return rest
 }
 
-// separateReplies returns what is told of a piece of a reply: replies stand apart from each other.
+// separateReplies returns a piece of a reply, with a gap in front where a new reply begins.
 func (p *plainStream) separateReplies(piece string) string {
 	begins := p.said && p.told.Len() == 0 && piece != ""
 	p.told.WriteString(piece)

@@ -45,9 +45,9 @@ func (s *server) listRounds(ctx context.Context, filter store.RoundFilter) (Page
 	}), err
 }
 
-// checkPlace returns CodeNotFound for a session that is not there, and CodeConflict for a place
-// that its log has not come to: whoever stands there knows another log, as of before a restore, and
-// would never hear anything.
+// checkPlace returns CodeNotFound for an unknown session, and CodeConflict for a sequence number
+// beyond the end of its log: that client knows another log, as of before a restore, and would never
+// receive anything.
 func (s *server) checkPlace(ctx context.Context, session regie.ID, after int64) error {
 	found, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {

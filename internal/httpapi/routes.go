@@ -29,7 +29,7 @@ func (s *server) operations() []operation {
 	return all
 }
 
-// withoutInput makes a handler of what is asked without a word more.
+// withoutInput makes a handler of a function without input.
 func withoutInput[A any](ask func(context.Context) (A, error)) func(context.Context, *request[none, none]) (A, error) {
 	return func(ctx context.Context, _ *request[none, none]) (A, error) { return ask(ctx) }
 }
@@ -84,8 +84,8 @@ func (s *server) undoOperations() []operation {
 	}
 }
 
-// setKeyedID gives a thing that a request makes the id that its Idempotency-Key stands for: the
-// same request again finds it. Without one it is new.
+// setKeyedID derives the id of a new thing from its Idempotency-Key, so that a repeated request
+// finds it. Without a key the id is new.
 func setKeyedID(key string, id *regie.ID) {
 	switch {
 	case !id.IsZero():
@@ -100,7 +100,7 @@ type rootQuery struct {
 	Root string `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 }
 
-// ofRoot makes a handler of what is asked of the workspace at a root.
+// ofRoot makes a handler of a function of a workspace's root.
 func ofRoot[A any](ask func(context.Context, string) (A, error)) func(context.Context, rootQuery) (A, error) {
 	return func(ctx context.Context, in rootQuery) (A, error) { return ask(ctx, in.Root) }
 }

@@ -22,8 +22,7 @@ var sameAs = map[string]string{
 // scopeOf returns the scope that a token needs for an operation of this interface.
 func scopeOf(id string) regie.TokenScope { return control.RequiredScope(cmp.Or(sameAs[id], id)) }
 
-// requireScope has a handler serve only those whose token opens it. Without a scope it serves
-// nobody.
+// requireScope limits a handler to tokens with a scope. Without a scope it serves no request.
 func (s *server) requireScope(scope regie.TokenScope, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := access.From(r.Context())

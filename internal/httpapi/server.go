@@ -31,8 +31,8 @@ type Config struct {
 	Version string
 	// Ready says what is right and wrong with the server; nil: all is right.
 	Ready func(context.Context) []Check
-	// Metrics answers /metrics; nil: there are none. Open is told when a stream opens, by 1, and
-	// when it ends, by -1; it may be nil.
+	// Metrics answers /metrics; nil means none. Open is called with 1 when a stream opens and with
+	// -1 when it ends; it may be nil.
 	Metrics http.Handler
 	Open    func(n int)
 	// Base is as long as the server is there, and Going counts the streams that net/http does not
@@ -42,12 +42,12 @@ type Config struct {
 	// Keys remembers writes with an Idempotency-Key; nil: nothing is remembered, and the same key
 	// finds what the first request made.
 	Keys Keys
-	// Mounts are served beside this interface, by patterns of net/http.
+	// Mounts are additional handlers, by patterns of net/http.
 	Mounts map[string]Mount
-	// Trusted takes every request for one of this machine's user. Without it a Guard stands in
-	// front.
+	// Trusted treats every request as one of this machine's user. Otherwise a Guard checks it
+	// first.
 	Trusted bool
-	// Refused is told why a request was refused, in a word; nil is told nothing.
+	// Refused receives the reason of each refused request in one word; it may be nil.
 	Refused func(reason string)
 }
 
@@ -57,8 +57,8 @@ type Mount struct {
 	Scope   regie.TokenScope
 	// Refuse answers what is not let in to it in its own form; nil has it answered as everywhere.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
-	// KeyHeader is a header in which its clients show their token where they show none as
-	// Authorization; empty for none.
+	// KeyHeader is a header for the clients' token as an alternative to Authorization; empty for
+	// none.
 	KeyHeader string
 }
 
@@ -78,7 +78,7 @@ type Check struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Handler serves the service: what spec 10.2 has below /api/v1, and what it has beside that.
+// Handler serves the service: the interface of spec 10.2 below /api/v1 and the addresses around it.
 func Handler(c Config) http.Handler {
 	if c.Open == nil {
 		c.Open = func(int) {}
@@ -120,8 +120,8 @@ func trustCaller(next http.Handler) http.Handler {
 	})
 }
 
-// requirePlainPath has a path be written in one way: the mux would send whoever writes it in
-// another to that one, with a page and no code.
+// requirePlainPath refuses other spellings of a path: the mux would redirect them with a page and
+// no code.
 func (s *server) requirePlainPath(next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != path.Clean(p) && p != path.Clean(p)+"/" || !strings.HasPrefix(p, "/") {

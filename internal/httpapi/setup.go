@@ -34,7 +34,7 @@ func (g *Guard) useSetupLink(code string) bool {
 	return true
 }
 
-// giveBack has a link be good again whose use came to nothing.
+// giveBack makes a setup link valid again after a failed use.
 func (g *Guard) giveBack(code string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -71,8 +71,8 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	s.streamEvents(r, out, in.ID, after)
 }
 
-// lastEvent returns where a client that comes back stands: what it heard last goes before what it
-// asks for, since its address stays the same.
+// lastEvent returns the sequence number at which a reconnecting client resumes: Last-Event-ID goes
+// before the query, because the client's address stays the same.
 func lastEvent(r *http.Request, after int64) (int64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -117,8 +117,8 @@ func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 	s.serveStream(r, out, func(ctx context.Context) error { return s.Service.Events.Watch(ctx, out.writeWatched) })
 }
 
-// Watched is what happens in one of all sessions. Without seq and time nobody knows what it was:
-// look at its session, or without session_id at all of them.
+// Watched reports an event of one of all sessions. Without seq and time the event is unknown: the
+// client reloads its session, or without session_id all of them.
 type Watched struct {
 	SessionID regie.ID        `json:"session_id,omitzero"`
 	Seq       int64           `json:"seq,omitempty"` // of its session's log
@@ -137,9 +137,9 @@ func (o *stream) writeWatched(e regie.Event) error {
 	return o.writeData(frames)
 }
 
-// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
-// Where the server knows how long it is there, the stream leaves net/http, whose goroutine and
-// buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
+// serveStream runs tell until its client leaves, its end comes or the engine ends. Where the server
+// bounds its lifetime, the stream leaves net/http, whose goroutine and buffers a quiet stream does
+// not need: ten thousand of them then cost only some memory (P5).
 func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
 	language := r.Header.Get("Accept-Language")
 	if r.Method == http.MethodHead { // it has none to tell
@@ -234,7 +234,7 @@ func (o *stream) writeHead() error {
 	return o.writeData(head.Bytes())
 }
 
-// keepAlive lets a quiet stream be heard, and found out where nobody listens any more. It needs no
+// keepAlive sends heartbeats on a quiet stream and detects a client that has gone. It needs no
 // goroutine.
 func (o *stream) keepAlive(cancel context.CancelCauseFunc) {
 	o.mu.Lock()

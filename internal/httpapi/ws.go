@@ -23,7 +23,7 @@ const (
 	maxSubscriptions = 256
 	// maxWord bounds what a client says at once on one.
 	maxWord = 4 << 10
-	// parting is how long a client that is told the end may take to say that it has heard it.
+	// parting is how long a client may take to confirm the close.
 	parting = 500 * time.Millisecond
 	// everySession is the name of what happens in all sessions.
 	everySession = "*"
@@ -37,8 +37,8 @@ type word struct {
 	After   int64  `json:"after,omitempty"`
 }
 
-// news is what a client is told: an event or a piece of one, in the words of server-sent events, or
-// an answer to its word.
+// news is a message to a client: an event or a delta, in the form of server-sent events, or an
+// answer to a command.
 type news struct {
 	Type    string `json:"type"` // as event: of server-sent events; subscribed, unsubscribed, error
 	Session string `json:"session_id,omitempty"`
@@ -46,8 +46,8 @@ type news struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// socket is one WebSocket: one goroutine reads words, each subscription has one that writes what it
-// is told, and a timer shows that it is there.
+// socket is one WebSocket: one goroutine reads commands, one per subscription writes, and a timer
+// sends heartbeats.
 type socket struct {
 	server   *server
 	conn     *websocket.Conn
@@ -75,7 +75,7 @@ func (s *server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		s.refuseRequest(w, r, "limit", err)
 		return
 	}
-	// Whose pages may come is settled in front of this, for all of the server (Guard).
+	// The Guard has checked the origin already, for the whole server.
 	taken := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true,
@@ -95,7 +95,7 @@ func (s *server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		k.serveSocket(stays)
 		return
 	}
-	// As a stream it leaves net/http, whose goroutine a quiet one has no use for.
+	// It leaves net/http like a stream: a quiet socket does not need that goroutine.
 	s.Going.Go(func() {
 		defer done()
 		k.serveSocket(stays)
@@ -131,7 +131,7 @@ func (k *socket) serveSocket(base context.Context) {
 	}
 }
 
-// sendHeartbeats looks now and then whether somebody is there, until ctx ends.
+// sendHeartbeats pings the client from time to time until ctx ends.
 func (k *socket) sendHeartbeats(ctx context.Context) {
 	time.AfterFunc(beat, func() {
 		if ctx.Err() != nil {
@@ -147,7 +147,7 @@ func (k *socket) sendHeartbeats(ctx context.Context) {
 	})
 }
 
-// readCommands obeys a client's words until it leaves or says what is none.
+// readCommands handles a client's commands until it leaves or sends an invalid one.
 func (k *socket) readCommands(ctx context.Context) error {
 	for {
 		said, err := k.readCommand(ctx)
@@ -167,8 +167,8 @@ func (k *socket) readCommands(ctx context.Context) error {
 	}
 }
 
-// readCommand reads a client's next word: a coded error where it is none, any other where the
-// client has left.
+// readCommand reads the next command. It returns a coded error for an invalid one, and any other
+// where the client has left.
 func (k *socket) readCommand(ctx context.Context) (said word, err error) {
 	kind, data, err := k.conn.Read(ctx)
 	switch {
@@ -285,9 +285,9 @@ func closeWithReason(conn *websocket.Conn, wire net.Conn, status websocket.Statu
 	_ = conn.Close(status, why) // the client has gone if this fails
 }
 
-// followSession tells what is followed, in the frames of a stream, until following ends. What is
-// being written then is written to its end: with its context the library would end the connection,
-// which others are told on.
+// followSession sends the events of a session, in the frames of a stream, until following ends. A
+// write in progress is completed: with a cancelled context the library would close the connection,
+// which carries other subscriptions.
 func (k *socket) followSession(following, ctx context.Context, said *word, session regie.ID) error {
 	tell := func(n news) error {
 		if following.Err() != nil {
