@@ -110,10 +110,10 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 	return d
 }
 
-// Start finishes interrupted undos, expires waits whose deadline passed while no engine ran,
-// resumes every orphan (decision 25), the expired among them, returns their rounds, and begins to
-// watch deadlines. Expiry comes first, so that no resumed round finds an overdue question open
-// (decision 11). Call it once, under the engine lock.
+// Start finishes interrupted undos, expires overdue waits, resumes every orphan (decision 25), the
+// expired among them, returns their rounds, and begins to watch deadlines. Expiry comes first, so
+// that no resumed round finds an overdue question open (decision 11). Call it once, under the
+// engine lock.
 func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	if err := d.beginLease(ctx); err != nil {
 		return nil, err
@@ -266,9 +266,8 @@ func (d *Dispatcher) dropHolding(round regie.ID, h *holding) {
 	d.wg.Done()
 }
 
-// letGo drops a reservation that came to nothing, and wakes the round for whoever wanted to
-// meanwhile: a message that waits is stored with the very round that the end of the present one
-// starts.
+// letGo drops an unused reservation and wakes the round for callers that came meanwhile: a waiting
+// message is stored with the round that the end of the present one starts.
 func (d *Dispatcher) letGo(ctx context.Context, round regie.ID, h *holding) {
 	d.dropHolding(round, h)
 	d.mu.Lock()
@@ -339,8 +338,8 @@ func (d *Dispatcher) isOver(h *holding) bool {
 	return h.over
 }
 
-// followUp goes on with what waited for a round to end or to park: the next round, which messages
-// started, or the same one, where somebody answered while it was letting go.
+// followUp continues after a round has ended or parked: with the next round, which waiting messages
+// started, or with the same one, if an answer came while it was parking.
 func (d *Dispatcher) followUp(session, next regie.ID, h *holding) {
 	d.mu.Lock()
 	again := h.again
@@ -354,16 +353,15 @@ func (d *Dispatcher) followUp(session, next regie.ID, h *holding) {
 	}
 }
 
-// tryWakeUp wakes a round whose news is stored already: where that fails, the next engine does it.
+// tryWakeUp wakes a round after a stored change; if that fails, the next engine does it.
 func (d *Dispatcher) tryWakeUp(ctx context.Context, round regie.ID) {
 	if err := d.wakeUp(ctx, round); err != nil {
 		d.log.Warn("a run waits for the next engine", "round", round.String(), "error", err)
 	}
 }
 
-// wakeUp goes on with a round that waits for nothing any more. Where it is still held here its
-// holder is told to look again once it has let go. A round that waits, is paused or has ended stays
-// as it is.
+// wakeUp resumes a round that waits for nothing any more. If it is still held here, its holder
+// looks again after letting go. A round that waits, is paused or has ended stays as it is.
 func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	d.mu.Lock()
 	if h := d.running[round]; h != nil {
@@ -376,8 +374,8 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	if err != nil || now.State != regie.RoundRunning || now.Stop == regie.StopPause {
 		return err
 	}
-	// Another engine that holds it finds the news at its next step, or has brought the round by now
-	// to where nobody is needed.
+	// Another engine that holds it sees the change at its next step, or has already brought the
+	// round to an end or a wait.
 	err = d.resumeRound(ctx, round)
 	if errors.Is(err, ErrNoProvider) {
 		d.leaveAlone(round)
@@ -412,8 +410,7 @@ func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
 	}
 }
 
-// Resume goes on with a paused round, or with one that nobody holds. A round that ended stays
-// ended.
+// Resume resumes a paused round, or one without a holder. An ended round stays ended.
 func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	now, err := d.store.Round(ctx, round)
 	if err == nil && now.State == regie.RoundEnded {
@@ -442,7 +439,7 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	fault.Point(fault.ResumeAfter)
 	ctx = context.WithoutCancel(ctx)
 	defer d.lookAtQueues(ctx, now.SessionID)
-	// Read again: whoever answered a paused round in between left going on to this.
+	// Read again: an answer to the paused round in between left the resume to this call.
 	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
 		// another engine ended it meanwhile, and the pause held the round that comes after it
 		if err == nil && now.State == regie.RoundEnded {
@@ -464,9 +461,8 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 		if err == nil {
 			return nil
 		}
-		// And may have brought it to its end, or to where it waits, by now; or a later pause came
-		// first: then that one holds. Where that one was taken back meanwhile, whoever did so may
-		// not have come to it yet.
+		// It may have ended or wait by now, or a later pause came first and holds. If that pause
+		// was taken back meanwhile, its resume may not have run yet.
 		now, again := d.store.Round(ctx, round)
 		if again == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause) {
 			return nil

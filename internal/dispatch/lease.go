@@ -26,9 +26,8 @@ type Leases interface {
 const leaseTTL = 6 * time.Second
 
 // Share makes this dispatcher respect the leases of other processes and take over what they leave;
-// queue is the common queue. Call it before Start. Holder names that begin with place belong to
-// processes of which only one lives at a time, now this one: it need not wait for the end of their
-// leases.
+// queue is the common queue. Call it before Start. Of all holders with a name that begins with
+// place only one lives at a time, now this one: it need not wait for the end of their leases.
 func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
 	d.leases, d.queue, d.place = leases, queue, place
 	d.hub.mu.Lock()

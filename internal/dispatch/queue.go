@@ -78,7 +78,7 @@ func (c *clock) Stop() {
 	c.group.Wait()
 }
 
-// endOverdue expires the waits whose deadline has passed and resumes their rounds (decision 11).
+// endOverdue expires overdue waits and resumes their rounds (decision 11).
 func (d *Dispatcher) endOverdue(ctx context.Context) (next time.Time) {
 	ready, next, err := d.store.ExpireWaits(ctx, time.Now())
 	if err != nil && ctx.Err() == nil && d.base.Err() == nil {

@@ -17,9 +17,9 @@ type asker struct {
 	questioned map[regie.ID]bool // the calls whose question was put to a person
 }
 
-// prepareAsk returns what is to be put to people for the calls that wait for them and were not put
-// to them yet: an approval of the batch, and the questions that are next in order. A call whose
-// preview says that it would fail is settled with that and nobody is asked.
+// prepareAsk returns what to ask people about the waiting calls that were not asked about yet: an
+// approval of the batch, and the next questions in order. It settles a call with a preview that
+// fails, without asking.
 func (q *asker) prepareAsk(ctx context.Context, calls []regie.Call) (*store.Asked, error) {
 	now := time.Now().UTC()
 	last := -1
@@ -83,7 +83,7 @@ func (q *asker) reviewCall(ctx context.Context, call *regie.Call, assumed []tool
 		settleCall(call, regie.CallFailed, "", problem)
 		return regie.Review{}, false
 	}
-	// else nobody would know that this is no second look
+	// so that a person sees that this repeats an earlier action
 	if g := q.budget.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signatureOf(call)) {
 		preview.Warnings = append(preview.Warnings,
 			regie.Say("exactly this was done already, in an earlier reply, and nobody has said anything since: approved, it is done once more"))

@@ -41,8 +41,8 @@ func (b *contextBudget) newCacheKey(head provider.Head) *provider.Key {
 	})
 }
 
-// sendOrCached sends what was made ready, or has the answer from the response cache. A summary is
-// nobody's answer and is never cached.
+// sendOrCached sends the prepared request, or takes the answer from the response cache. Summaries
+// are never cached.
 func (c *modelCall) sendOrCached(ctx context.Context, conversation provider.Conversation,
 	sink func(provider.Delta),
 ) (*provider.Reply, error) {

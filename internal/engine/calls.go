@@ -241,8 +241,8 @@ func (cb *callBatch) startQueries(ctx context.Context, first int) error {
 	return nil
 }
 
-// runQueries runs the query at first and, if it is parallel-safe, its parallel-safe neighbours
-// beside it (decision 23).
+// runQueries runs the query at first and, if it is parallel-safe, its parallel-safe neighbours in
+// parallel (decision 23).
 func (cb *callBatch) runQueries(ctx context.Context, first int) {
 	last := first
 	for last+1 < len(cb.calls) && cb.runner.parallelSafe(&cb.calls[first]) {
@@ -284,8 +284,8 @@ func isReady(call *regie.Call) bool {
 	return call.State == regie.CallProposed || call.State == regie.CallApproved
 }
 
-// rejudgeActions looks at the actions of a batch that another process judged, or that were judged
-// under other rules, before any of them starts: what must be asked about now is asked together.
+// rejudgeActions checks the actions of a batch that another process judged, or that were judged
+// under other rules, before any of them starts: all new approvals are asked for together.
 func (cb *callBatch) rejudgeActions(ctx context.Context) error {
 	for i := range cb.calls {
 		call := &cb.calls[i]

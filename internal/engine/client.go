@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// clientKey names a registry that has tools of a client beside an agent's own. The client's next
-// request mostly brings the same.
+// clientKey identifies a registry with a client's tools in addition to the agent's. The client's
+// next request mostly brings the same.
 type clientKey struct {
 	own   *tool.Registry
 	tools regie.Hash

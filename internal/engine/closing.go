@@ -72,7 +72,7 @@ func (cl *closer) closeBatch(reply *regie.Message, calls []regie.Call, counters 
 		cl.nextReason(calls), cl.money.nextReservation(reply, calls))}
 }
 
-// conclusion is what a settled batch means for its round beside its results.
+// conclusion is the effect of a settled batch on its round, apart from its results.
 type conclusion struct {
 	completed bool             // the model's own word, and all else succeeded (decision 13)
 	refused   regie.SystemType // the message's type where nothing went on as the model wanted
@@ -138,14 +138,14 @@ func isSilent(c *regie.Call) bool {
 	return c.NotRun == regie.NotRunExpired || c.NotRun == regie.NotRunDenied && c.Error.Hint != ""
 }
 
-// actsLast reports whether actions that all succeeded end the round: in the JSON dialect, unless
-// the model keeps control or nobody is there (spec 3.1, decision 40).
+// actsLast reports whether successful actions end the round: in the JSON dialect, unless the model
+// keeps control or the run is unattended (spec 3.1, decision 40).
 func (cl *closer) actsLast(reply *regie.Message, b batch) bool {
 	return cl.json != nil && !cl.isAutomation() && b.acts && !b.failed && !reply.AI.KeepControl
 }
 
-// nextReason says what the model is asked for next: an answer alone, where the round's policy says
-// so and all calls succeeded, or whatever it thinks fit (spec 3.3). An automation always goes on.
+// nextReason returns the reason of the next exchange: only an answer, if the round's policy demands
+// it and all calls succeeded, else anything (spec 3.3). An automation always goes on.
 func (cl *closer) nextReason(calls []regie.Call) regie.ExchangeReason {
 	switch {
 	case cl.policy.Relaunch != approval.RelaunchAnswer || cl.isAutomation():
@@ -170,8 +170,8 @@ func (cl *closer) nextReason(calls []regie.Call) regie.ExchangeReason {
 	return regie.ExchangeAnswer
 }
 
-// afterAnswer returns what follows an answer: the end, or, where nobody reads it, once a nudge.
-// calls are those that came with it.
+// afterAnswer returns what follows an answer: the end, or one nudge in an unattended run. calls are
+// those of the same reply.
 func (cl *closer) afterAnswer(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
 	switch {
 	case !cl.isAutomation():
@@ -207,9 +207,8 @@ func nudgeNote(json, french bool) string {
 	return "Nobody reads along in this run, so a text alone neither goes on with the work nor ends it. If work is left, take the next step now. If all of it is done, " + how + "."
 }
 
-// checkAnswer returns the answer check (spec 6.2): an answer after results that a person should not
-// get is asked for again, once, as long as corrections are left. It returns what the model is told,
-// or nil.
+// checkAnswer checks an answer after results (spec 6.2). An unfit one is requested again once,
+// while corrections are left. It returns the correction for the model, or nil.
 func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	if !cl.policy.AnswerCheck || !cl.budget.followsResults() {
 		return nil, nil
@@ -231,8 +230,8 @@ func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	return again, nil
 }
 
-// commandDone returns what follows a person's command: the end. Whatever came of it, the model
-// reads it when the person next says something.
+// commandDone returns what follows a person's command: the end. The model reads the result with the
+// person's next message.
 func (cl *closer) commandDone(calls []regie.Call, v conclusion) closed {
 	message, end := cl.resultsMessage(calls, ownCommandNote(cl.policy.French)), regie.EndCompleted
 	for i := range calls {

@@ -13,9 +13,9 @@ import (
 // rules, sandbox, snapshots and undo are the same.
 const commandTool = "shell.shell_exec"
 
-// runCommand is phase MODEL where the person has said what to do: their command becomes the one
-// call of the exchange, and goes the way of any other call from there on. Nothing is sent to
-// anybody, so a holder that died before this was stored leaves nothing behind.
+// runCommand replaces the phase MODEL for a person's command: it becomes the one call of the
+// exchange and is treated like any other call from there on. It sends nothing, so a holder that
+// dies before storing it leaves nothing behind.
 func (r *run) runCommand(ctx context.Context) error {
 	if err := r.budget.loadThread(ctx); err != nil {
 		return ignoreCut(ctx, err)

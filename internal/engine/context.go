@@ -28,8 +28,8 @@ type contextSize struct {
 	request regie.Hash
 	size    int // bytes of the prompt that is about to be sent
 	good    int // bytes of the last one that was answered
-	// takes is the model's window in tokens, 0 where nobody knows; most is what a refusal has
-	// taught, 0 for nothing.
+	// takes is the model's window in tokens, 0 where it is unknown; most is the limit learned from
+	// a refusal, 0 for none.
 	takes, most int
 	refusals    int    // of prompts that were too large, since the last reply
 	refusal     string // in the words of who refused
@@ -128,8 +128,8 @@ func (r *run) endTooLarge(why error) error {
 	return r.endUnanswered(failed, 0)
 }
 
-// lowerLimit has the next try of a refused prompt be a smaller one: the server knows its model's
-// window better than anybody.
+// lowerLimit makes the next try of a refused prompt a smaller one: the server knows its model's
+// window best.
 func (b *contextBudget) lowerLimit(failed *provider.Error) bool {
 	t := &b.thread
 	if failed.Code != regie.CodeContextTooLarge || b.exchange.Purpose == regie.PurposeSummary || t.refusals > 0 {

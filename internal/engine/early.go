@@ -76,8 +76,7 @@ func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
 	fault.Point(fault.QueriesAfter)
 }
 
-// allLocal reports whether a batch has something to run, all of it local queries for which nobody
-// is asked.
+// allLocal reports whether a batch is not empty and has only local queries that need no approval.
 func (x *toolRunner) allLocal(calls []regie.Call) bool {
 	open := 0
 	for i := range calls {
@@ -109,7 +108,7 @@ func (x *toolRunner) awaitEarly(call *regie.Call) *running {
 	return q
 }
 
-// stopEarly ends the queries whose reply was not stored, or whose round is left.
+// stopEarly ends queries if their reply was not stored or their round is left.
 func (x *toolRunner) stopEarly() {
 	if x.early == nil {
 		return

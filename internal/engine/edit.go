@@ -21,12 +21,11 @@ type Edit struct {
 	Decisions []regie.Decision
 }
 
-// Edited is the review of a call with the arguments that a person wrote in place of its own
-// (decision 20): they are validated like a model's, judged as the call is judged before it starts,
-// and what they do is shown. The review's arguments are the canonical form. It returns
-// CodeServerDown for a tool that is away, CodeConflict for one that is another one by now,
-// CodeBadArguments for arguments that do not fit, CodeForbidden where a rule forbids the call, and
-// the tool's own code where it would fail.
+// Edited returns the review of a call with arguments that a person wrote (decision 20). They are
+// validated like a model's, judged as before a start, and previewed. The review's arguments are the
+// canonical form. It returns CodeServerDown for a tool of a server that is down, CodeConflict for a
+// tool that has changed, CodeBadArguments for arguments that do not fit, CodeForbidden where a rule
+// forbids the call, and the tool's own code where it would fail.
 func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 	r, err := e.waitingRun(ctx, in)
 	if err != nil {
@@ -76,8 +75,8 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 	return review, nil
 }
 
-// waitingRun returns the round of an approval as whoever goes on with it will find it. It holds
-// nothing, and is only asked.
+// waitingRun returns the round of an approval in the state in which it will be resumed. It holds
+// nothing and serves only for questions.
 func (e *Engine) waitingRun(ctx context.Context, in Edit) (*run, error) {
 	round, err := e.cfg.Store.Round(ctx, in.Approval.RoundID)
 	if err != nil {

@@ -55,7 +55,7 @@ type Reader interface {
 type Config struct {
 	Store Store
 	// Providers returns a provider by its name and the fingerprint of its settings: those that the
-	// round began with, zero for whatever is configured.
+	// round began with, zero for the configured ones.
 	Providers func(name string, pin regie.Hash) (provider.Provider, error)
 	// Tools returns the tools that a round which begins, or is taken up, works with. It keeps them
 	// until it lets go. It may wait for some that are on their way, for a bounded time, and until
@@ -67,9 +67,9 @@ type Config struct {
 	// known is false where the workspace cannot be looked into. Nil leaves a round what it began
 	// with.
 	UserData func(root string, limits regie.Limits, french bool) (said string, known bool)
-	// Price returns what a provider's model costs; known is false where nobody knows it, stated
-	// says that it also holds for a model on this machine, which else costs nothing. Nil knows none
-	// (spec 6.3).
+	// Price returns the price of a provider's model. known is false where it is unknown; stated
+	// says that it also holds for a model on this machine, which is free otherwise. Nil knows no
+	// price (spec 6.3).
 	Price func(provider, model string, pin regie.Hash) (p price.Price, stated, known bool)
 	// Caps returns what model calls for an agent may cost; nil caps nothing. They are those of now,
 	// not of a round's start (decision 29).
@@ -102,9 +102,9 @@ type Config struct {
 	// NetworkGiveUp is how long a round waits for the network before its session is paused; zero
 	// means for ever (decision 42).
 	NetworkGiveUp time.Duration
-	// Left is for how long from now this process may act on what it has claimed: asked right before
-	// an action whose intent is stored. Where another one may have taken over by now, at zero or
-	// less, the action is not run (spec 11.1). Nil means for ever.
+	// Left returns how long this process may still act on its claim. The engine checks it right
+	// before an action with a stored intent; at zero or less another process may have taken over,
+	// and the action is not run (spec 11.1). Nil means for ever.
 	Left func() time.Duration
 	// Yields reports whether a round that runs here is to let another one go first: asked before
 	// each model call (decision 21). Nil means never.
@@ -116,23 +116,24 @@ type Config struct {
 	// differ only in the case of letters are one.
 	Cache     Cache
 	CacheFold bool
-	// Replied is told each reply that was stored, with who gave it and what that cost; Ended each
-	// round that ended. They must not block; nil: nobody counts.
+	// Replied receives each stored reply with its provider and cost, Ended each ended round. They
+	// must not block; they may be nil.
 	Replied func(Replied)
 	Ended   func(regie.Round)
-	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
+	// Delta receives each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
-	// SilentAfter is how long a model may send nothing before a chat is told; zero means 30 s.
+	// SilentAfter is how long a model may send nothing before a chat reports it; zero means 30 s.
 	SilentAfter time.Duration
 	// Mask returns what takes Regie's own secrets out of what tools say. May be nil.
 	Mask func() *tool.Mask
-	// Progress is told what happens beside the reply; it must not block. May be nil.
+	// Progress receives what happens during a call or a silence; it must not block. May be nil.
 	Progress func(session, round regie.ID, exchange int, progress Progress)
-	// Hooks are what a person has set up around calls and rounds; nil is none.
+	// Hooks are a person's hooks around calls and rounds; may be nil.
 	Hooks Hooks
 }
 
-// Progress is what a running call puts out, what is said of it, or for how long a model is silent.
+// Progress is the output of a running call, a message about it, or the duration of a model's
+// silence.
 type Progress struct {
 	CallID regie.ID
 	Output string
@@ -186,8 +187,8 @@ func New(cfg Config) *Engine {
 	}
 }
 
-// Drain has each round let go at its next stored step, as ErrShutdown has it, with nothing cut: a
-// model call that is cut is paid for, and made again by whoever goes on. It does not wait.
+// Drain makes each round stop at its next stored step, as with ErrShutdown, without cutting
+// anything: a cut model call is paid for and then repeated. It does not wait.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.drained) }) }
 
 // isDraining reports whether rounds are to let go.
@@ -208,8 +209,8 @@ func (c *Config) levels(session regie.Session) []approval.Level {
 	return append(slices.Clone(c.Levels), approval.Level{Source: regie.SourceSession, RequireValidation: true})
 }
 
-// Stopped is the cause with which a running round's context is cancelled when a person stops it,
-// whose word is stored before, or the watchdog.
+// Stopped is the cause of the cancelled context of a running round: a person's stop request, which
+// is stored before, or the watchdog's.
 type Stopped struct {
 	Word regie.StopRequest
 	// Quiet is for how long nothing has happened, where the word is the watchdog's.
@@ -228,20 +229,19 @@ var ErrShutdown = errors.New("the process is shutting down")
 
 // Left is what Run leaves to its caller.
 type Left struct {
-	// Next is the round that messages started which had waited for the end of this one; it is
-	// whoever's to claim.
+	// Next is the round that waiting messages started at the end of this one; it has no holder yet.
 	Next regie.ID
 	// Waits says that the round let go without having ended: it was paused, or waits for people.
 	Waits bool
 }
 
-// Run goes on with a claimed round until it ends, is paused, or is stopped. Two contexts carry the
-// signals, each with its cause: steps ends what can be asked again and starts nothing more (a
-// pause, a shutdown); ctx, from which steps descends, also cuts the action that runs (an interrupt,
-// a shutdown that has waited long enough). Run returns nil where the round ended or was paused, the
-// cause of a cancelled context that was no Stopped, and CodeStale where another holder took over.
-// Any other error is one of the store or of the configuration; the round stays as it is stored.
-// pulse is told that the round lives; nil: nobody asks.
+// Run continues a claimed round until it ends, is paused, or is stopped. Two contexts carry the
+// signals, each with its cause. Cancelling steps ends what can be repeated and starts nothing more
+// (a pause, a shutdown); cancelling ctx, its parent, also cuts the running action (an interrupt, a
+// shutdown that has waited long enough). Run returns nil where the round ended or was paused, the
+// cause of a cancelled context other than Stopped, and CodeStale where another holder took over.
+// Any other error comes from the store or the configuration; the round stays as stored. pulse
+// receives signs of life; it may be nil.
 func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pulse) (Left, error) {
 	r, err := e.newRun(ctx, claimed, e.toolsFor(steps, claimed.Workspace, claimed.Round))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// named are the messages of a thread whose enrichments nobody has read yet, in their order. It
-// follows from the messages alone, so whoever takes a round up finds what is missing (decision 46).
+// named are the messages of a thread with unread enrichments, in order. It follows from the
+// messages alone, so that the next holder of a round finds what is missing (decision 46).
 type named []*regie.Message
 
 // seeMessage takes the next stored message of the thread.
@@ -40,9 +40,9 @@ func endsWithPerson(before bool, m *regie.Message) bool {
 // enricher reads what messages name.
 type enricher struct{ *run }
 
-// enrichThread reads what the round's messages name and nobody has read yet, before the model is
-// asked (spec 3, decision 46). What an earlier round left unread, because it was stopped before,
-// stays so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
+// enrichThread reads the unread enrichments of the round's messages before the model call (spec 3,
+// decision 46). Those of an earlier round that was stopped before stay unread. If a signal cuts it
+// nothing is stored: the next holder reads anew.
 func (e *enricher) enrichThread(ctx context.Context) error {
 	for _, m := range e.budget.thread.named {
 		if m.RoundID != e.round.ID {

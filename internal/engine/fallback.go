@@ -20,8 +20,8 @@ type target struct {
 // targetList is who the round may ask and what that costs.
 type targetList struct {
 	*run
-	// all are the round's own provider and its fallbacks, at is which one is asked, failures are
-	// those that have not answered in the current exchange.
+	// all are the round's own provider and its fallbacks, at is the current one, failures are those
+	// that did not answer in the current exchange.
 	all      []target
 	at       int
 	failures []unanswered
@@ -50,7 +50,7 @@ func (l *targetList) initTargets() {
 	l.selectTarget(at)
 }
 
-// targetOf finds a target by who it is; the round's own where it is none of them.
+// targetOf finds a target by provider and model; the round's own where none matches.
 func (l *targetList) targetOf(name, model string) int {
 	return max(0, slices.IndexFunc(l.all, func(t target) bool { return t.provider == name && t.model == model }))
 }
@@ -76,8 +76,8 @@ func (l *targetList) canAsk(i int) bool {
 	return err == nil && l.hasPrice(t, model)
 }
 
-// hasPrice reports whether a fallback may be asked under the caps that hold: somebody knows what it
-// costs (decision 29).
+// hasPrice reports whether a fallback may be used under the present caps: its price is known
+// (decision 29).
 func (l *targetList) hasPrice(t *target, model provider.Provider) bool {
 	round := l.round
 	round.Provider, round.Model, round.Pin = t.provider, t.model, t.pin
@@ -118,8 +118,8 @@ func (l *targetList) hasFailed(i int) bool {
 	return slices.ContainsFunc(l.failures, func(f unanswered) bool { return f.at == i })
 }
 
-// failureSentence returns what people are told where nobody answers: the provider's own words, or
-// those of each that was asked.
+// failureSentence returns the message for people when no provider answers: the provider's own
+// words, or those of each one tried.
 func (l *targetList) failureSentence(failed *provider.Error) regie.Sentence {
 	switch len(l.failures) {
 	case 0:
@@ -173,7 +173,7 @@ func (l *targetList) replyAuthor() regie.Author {
 	return author
 }
 
-// fallBackTo has another provider go on with the exchange, which is told (spec 3.6).
+// fallBackTo continues the exchange with another provider and stores that (spec 3.6).
 func (r *run) fallBackTo(to int, failed *provider.Error, took time.Duration) error {
 	t, told := &r.targets.all[to], r.targets.failures[len(r.targets.failures)-1].err
 	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{

@@ -18,12 +18,12 @@ const (
 )
 
 // loopGuard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It
-// is fed the session's thread in order and judges what is proposed next. It does no I/O and knows
-// no clock: its windows are exchanges, and one that is fed the stored thread again judges as
-// before. It is used by one goroutine.
+// reads the session's thread in order and judges the next proposed calls. It does no I/O and knows
+// no clock: its windows are exchanges, and after reading the stored thread again it judges as
+// before. One goroutine uses it.
 //
-// It remembers the calls of the present round, and of earlier ones the actions by their ids, and
-// what is UNKNOWN. Whatever it forgets makes it let a call run.
+// It remembers the calls of the present round, the ids of earlier actions, and UNKNOWN calls. What
+// it forgets, it lets run.
 type loopGuard struct {
 	tools *tool.Registry
 	byID  map[callKey]*remembered
@@ -62,7 +62,7 @@ type failure struct {
 	repeats int // how often it was proposed again since
 }
 
-// proposed is what the guard has to know of a call beside its row.
+// proposed is what the guard needs of a call in addition to its row.
 type proposed struct {
 	// providerID is the id as the model wrote it: that of the row is another one where it repeats
 	// (decision 8).
@@ -100,8 +100,8 @@ func newLoopGuard(tools *tool.Registry) *loopGuard {
 	return g
 }
 
-// observeMessage takes the next stored message of the thread, with the calls that it owns, all
-// settled. A system message owns none: those whose results it brings came with their reply.
+// observeMessage takes the next stored message of the thread with its calls, all settled. A system
+// message has none: results belong to the calls of their reply.
 func (g *loopGuard) observeMessage(message *regie.Message, calls []regie.Call) {
 	if isNews(message) {
 		g.noteWord()
@@ -133,7 +133,7 @@ func isNews(message *regie.Message) bool {
 	return message.Sender == regie.SenderUser
 }
 
-// noteWord forgets what somebody's word has overtaken: a person may have repaired what failed.
+// noteWord clears what a person's message makes obsolete: the person may have repaired what failed.
 func (g *loopGuard) noteWord() {
 	g.heard, g.stalled = true, 0
 	clear(g.failed)
@@ -197,10 +197,9 @@ func (g *loopGuard) addFailure(entry *remembered) {
 	}
 }
 
-// judgeProposal says whether a proposed call may run, and returns the earlier call that speaks
-// against it, without its arguments. It is asked before the row's provider id is made anew, and may
-// be asked again before the call starts: then the calls before it are settled, and its verdict is
-// exact.
+// judgeProposal decides whether a proposed call may run, and returns the earlier call that speaks
+// against it, without its arguments. It runs before the row gets a new provider id, and may run
+// again before the call starts: then the calls before it are settled, and its verdict is exact.
 func (g *loopGuard) judgeProposal(call *regie.Call, definition regie.ToolDefinition, in proposed) (guardVerdict,
 	*regie.Call,
 ) {
@@ -350,7 +349,7 @@ func (v *guardVerdict) sameAction(earlier *remembered, call *regie.Call) {
 	}
 }
 
-// placeOf says where an earlier call stands, as the model counts.
+// placeOf returns the place of an earlier call, as the model counts.
 func placeOf(earlier, call *regie.Call) string {
 	if earlier.RoundID != call.RoundID {
 		return "in an earlier run of this conversation"
@@ -370,7 +369,7 @@ func truncateQuote(s string) string {
 	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
 }
 
-// hasRun reports whether a settled call's tool was run, whatever came of it.
+// hasRun reports whether a settled call's tool was run, with any result.
 func hasRun(call *regie.Call) bool {
 	switch call.State {
 	case regie.CallSucceeded, regie.CallUnknown:

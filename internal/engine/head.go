@@ -15,15 +15,14 @@ import (
 // promptHead makes what every request of a round begins with, before its thread.
 type promptHead struct{ *run }
 
-// frozenHead is all of a request that is not its thread, as it is stored beside the model call
-// (decision 14).
+// frozenHead is all of a request but its thread, as stored with the model call (decision 14).
 type frozenHead struct {
 	Level1    regie.Hash      `json:"level1,omitzero"`
 	Level2    regie.Hash      `json:"level2,omitzero"`
 	MaxOutput int             `json:"max_output"`
 	Tools     []provider.Tool `json:"tools,omitempty"` // as they are declared
-	// How the model is asked; each is empty where that is left to the vendor, as it always was
-	// before there were settings for it.
+	// Parameters of the model call; each is empty where the vendor decides, as before these
+	// settings existed.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	ServiceTier     string `json:"service_tier,omitempty"`
 	OneCall         bool   `json:"one_call,omitempty"`
@@ -34,7 +33,8 @@ type frozenHead struct {
 	Definitions  []regie.ToolDefinition `json:"definitions,omitempty"`
 }
 
-// headKey names a frozen head by what it is made of: the policy says how the model is asked.
+// headKey identifies a frozen head by its inputs; the policy holds the parameters of the model
+// call.
 type headKey struct {
 	tools            *tool.Registry
 	policy           string
@@ -174,8 +174,8 @@ func (h *promptHead) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON
 	return dialect.New(definitions, options)
 }
 
-// declarationKey names what a model is told of one registry: worked out once for all rounds that
-// have it.
+// declarationKey identifies the declarations of one registry, which are built once for all its
+// rounds.
 type declarationKey struct {
 	registry *tool.Registry
 	role     regie.ToolRole
@@ -187,8 +187,8 @@ type toolList struct {
 	encoded *provider.Encoded
 }
 
-// declaredTools returns what the model is told of the round's tools, always in the same order.
-// Without anybody to answer no question is offered (decision 37).
+// declaredTools returns the declarations of the round's tools, always in the same order. Without a
+// person to answer it offers no question (decision 37).
 func (h *promptHead) declaredTools() (toolList, error) {
 	if h.json != nil { // level 1 says what there is
 		return toolList{}, nil
