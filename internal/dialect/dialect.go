@@ -17,16 +17,16 @@ const (
 	maxSummary = 4000     // characters of what completes a run, as its tool takes them
 )
 
-// Options are what a JSON dialect depends on beside its tools.
+// Options are the inputs of a JSON dialect apart from its tools.
 type Options struct {
-	// Questions says that somebody is there to be asked (decision 37). Without it the field
-	// communication_module is not offered; a reply that uses it all the same is read, so that the
-	// engine can refuse the call with its note (spec 4.5).
+	// Questions says that a person can answer (decision 37). Without it the field
+	// communication_module is not offered; a reply that uses it is still read, so that the engine
+	// can refuse the call with its note (spec 4.5).
 	Questions bool
-	// Automation says that a round goes on after its actions succeeded, whatever keep_control says
+	// Automation says that a round goes on after its actions succeeded, regardless of keep_control
 	// (spec 3.1).
 	Automation bool
-	// CallsInReply is the limit of spec 3.2 that the model is told; 0 says nothing.
+	// CallsInReply is the limit of spec 3.2 that the instructions give; 0 omits it.
 	CallsInReply int
 	// French has the instructions in French, as level 1 around them is; tools describe themselves
 	// in their own words.
@@ -45,9 +45,9 @@ type JSON struct {
 	byRole      map[regie.ToolRole]*regie.ToolDefinition
 }
 
-// New returns the dialect for the tools that an agent has, in the order in which the model is to
-// read of them: a registry's Definitions have always the same. Tools with a role are the native
-// form of fields (spec 3.3): without the tool there is no field.
+// New returns the dialect for an agent's tools, in the order of the instructions: a registry's
+// Definitions always have the same. Tools with a role are the native form of fields (spec 3.3):
+// without the tool there is no field.
 func New(definitions []regie.ToolDefinition, options Options) *JSON {
 	j := &JSON{
 		options: options, definitions: definitions,
@@ -92,8 +92,7 @@ type Call struct {
 	// Tool is the canonical name, or what the model wrote where there is no such tool: the pipeline
 	// answers that with the nearest names.
 	Tool string
-	// Kind is the list that the command stands in: queries in data_commands, actions in
-	// action_commands.
+	// Kind is the list of the command: queries in data_commands, actions in action_commands.
 	Kind regie.CallKind
 	// Role is set for calls that are fields: communication_module, completed, plan.
 	Role      regie.ToolRole
@@ -111,8 +110,8 @@ type Reply struct {
 	KeepControl       bool
 }
 
-// Answer reports whether the reply is the answer (spec 3.1): nothing but text, and perhaps the plan
-// as it stands at the end.
+// Answer reports whether the reply is the answer (spec 3.1): nothing but text, and perhaps the
+// final plan.
 func (r *Reply) Answer() bool {
 	for i := range r.Calls {
 		if r.Calls[i].Role != regie.RolePlan {

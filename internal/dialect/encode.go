@@ -73,8 +73,8 @@ func appendCommands(b []byte, calls []Call, kind regie.CallKind, open string) []
 	return append(b, ']')
 }
 
-// Sayable reports whether the dialect has words for a call: a native model may have asked a
-// question that is none, or called something by a name that no command can have.
+// Sayable reports whether the dialect can express a call: a native model may have asked an invalid
+// question, or used a name that no command can have.
 func (j *JSON) Sayable(c *Call) bool {
 	if !strict(c.Arguments) {
 		return false

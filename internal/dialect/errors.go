@@ -11,7 +11,7 @@ import (
 // InvalidFormat begins the text of a reply that could not be read.
 const InvalidFormat = regie.InvalidFormat
 
-// maxErrors bounds how many errors a model is told at once: with more it does not mend better.
+// maxErrors bounds the errors in one correction: a model does not mend more at once.
 const maxErrors = 10
 
 // FormatError is one thing that is wrong with a reply (spec 3.3).
@@ -48,9 +48,8 @@ func (e *FormatErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Correction is what the model is told, in the language that it is spoken to but for the list: the
-// summary of a FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the reply
-// was.
+// Correction is the correction for the model, in its language but for the list: the summary of a
+// FORMAT_ERROR message (spec 2.2). It has some kilobytes at most, for any reply.
 func (e *FormatErrors) Correction(french bool) string {
 	said := strings.ReplaceAll(e.Error(), "\n", "\n- ")
 	if french {

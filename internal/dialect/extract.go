@@ -12,7 +12,7 @@ import (
 // squared.
 const maxTries = 8
 
-// fields are the fields of a reply, in the order in which they are written.
+// fields are the fields of a reply, in their written order.
 var fields = []string{
 	"pre_text", "validation_request", "data_commands", "action_commands", "post_text", "keep_control",
 	"communication_module", "completed", "plan",
@@ -176,7 +176,7 @@ func repair(object string) []byte {
 		c := object[i]
 		switch {
 		case inString && c == '\\' && i+1 < len(object):
-			// with whatever follows it: an escape that is none is for the decoder to refuse
+			// with the next byte: the decoder refuses an invalid escape
 			out = append(out, c, object[i+1])
 			i++
 			continue

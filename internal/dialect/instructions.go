@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// InstructionsID is the heading under which a model is told how to reply.
+// InstructionsID is the heading of the instructions for replies.
 const InstructionsID = "replies"
 
 // Instructions is what a model reads of how to reply and which commands it has: a part of level 1
@@ -138,8 +138,7 @@ func (j *JSON) writeList(b *strings.Builder, title string, kind regie.CallKind) 
 	}
 }
 
-// commandList is the schema of both lists: which names there are, and what they take, stands below
-// it once.
+// commandList is the schema of both lists; the names and their parameters follow once, below it.
 const commandList = `{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"params":{"type":"object"}},"required":["type"],"additionalProperties":false}}`
 
 // moduleSchema is what is published of the communication modules (spec 4.5), with a place for the

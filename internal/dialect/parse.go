@@ -65,8 +65,8 @@ func (j *JSON) parse(raw string) (reply *Reply, around bool, errs *FormatErrors)
 	return &p.out, at.around, nil
 }
 
-// unmarshal reads strict JSON into a value that has all fields that may be there. A key that stands
-// twice is refused anywhere in it, because what counts would be a guess.
+// unmarshal reads strict JSON into a value that has all possible fields. It refuses a duplicate key
+// at any depth, because either value would be a guess.
 func unmarshal(object []byte, into any) *FormatError {
 	err := jsonv2.Unmarshal(object, into, jsonv2.RejectUnknownMembers(true))
 	if err == nil {
@@ -214,9 +214,9 @@ func (p *parsing) readPlan() {
 	}
 }
 
-// readCommands reads one of the two lists. A name that means no tool is left to the pipeline, whose
-// answer names the nearest ones (spec 4.2); params are only looked at for being an object, because
-// their schema is checked there too, for both dialects alike.
+// readCommands reads one of the two lists. The pipeline answers an unknown tool name with the
+// nearest ones (spec 4.2) and checks the schema of params for both dialects; here params only have
+// to be an object.
 func (p *parsing) readCommands(list string, commands []wireCommand, kind regie.CallKind) {
 	for i, command := range commands {
 		at, name := fmt.Sprintf("%s[%d]", list, i), storable(command.Type)
@@ -237,9 +237,8 @@ func (p *parsing) readCommands(list string, commands []wireCommand, kind regie.C
 	}
 }
 
-// checkList returns the tool that a command means, and refuses it in the wrong list: what only
-// reads may run unasked beside others, so where a command stands must say what it does (decision
-// 27).
+// checkList returns the tool of a command, and refuses it in the wrong list: queries may run in
+// parallel without an approval, so the list must match the tool (decision 27).
 func (p *parsing) checkList(at, name string, kind regie.CallKind) string {
 	tool := p.dialect.find(name)
 	switch field := fieldOf(tool.Role); {

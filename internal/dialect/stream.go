@@ -23,7 +23,7 @@ const (
 	maxPending            = 64 // bytes that are kept while the text has not begun
 )
 
-// textBegins is what stands before the text.
+// textBegins matches the beginning of the text.
 var textBegins = regexp.MustCompile(`"pre_text"\s*:\s*"`)
 
 // Add takes the next piece of the reply and returns what it adds to the text.
@@ -50,7 +50,7 @@ func (s *Stream) Add(piece string) string {
 	return storable(string(text))
 }
 
-// findText reports whether the text begins in what is pending, and drops what stands before it.
+// findText reports whether the text begins in the pending input, and drops what precedes it.
 func (s *Stream) findText() bool {
 	if !s.thinking {
 		s.thinking = strings.HasPrefix(strings.TrimLeft(s.pending, "\uFEFF \t\r\n"), thinkOpen)

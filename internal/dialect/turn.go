@@ -16,7 +16,7 @@ type Turn struct {
 	// is one; without ids, which the engine gives (decision 8). Of a reply that cannot be read they
 	// are the thinking and a text that begins with InvalidFormat.
 	Parts []provider.Part
-	// Reply is what the object says beside that; nil where it cannot be read.
+	// Reply is the rest of the object's content; nil where it cannot be read.
 	Reply *Reply
 	// Verbatim is what the model wrote where the parts do not say it all.
 	Verbatim string
@@ -67,8 +67,8 @@ func (j *JSON) Read(parts []provider.Part) Turn {
 	return out
 }
 
-// Fallback is the text of a reply that cannot be read (spec 2.2): InvalidFormat and what the model
-// wrote, shortened where it is beyond what anybody reads.
+// Fallback returns the text of an unreadable reply (spec 2.2): InvalidFormat and the model's
+// output, shortened to a readable length.
 func Fallback(raw string) string {
 	return InvalidFormat + "\n" + clip(strings.TrimSpace(raw), maxRaw)
 }

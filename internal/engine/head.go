@@ -203,8 +203,8 @@ func (h *promptHead) declaredTools() (toolList, error) {
 	return h.declarations.get(key, func() (toolList, error) { return declareTools(key.registry, key.role), nil })
 }
 
-// declareTools declares a registry's tools. Of those that ask a person, and of those that end a run
-// that nobody watches, only the role that is named is there (spec 2.2, decision 37).
+// declareTools declares a registry's tools. Of the tools that ask a person, and of those that end
+// an unattended run, it includes only the one with the given role (spec 2.2, decision 37).
 func declareTools(registry *tool.Registry, role regie.ToolRole) toolList {
 	out := toolList{encoded: &provider.Encoded{}}
 	for _, d := range registry.Declared() {

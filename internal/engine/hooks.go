@@ -23,7 +23,7 @@ type Hooks interface {
 	Bound(on regie.HookPoint, tool string) time.Duration
 }
 
-// maxHooked bounds the result that a hook is told of a call, in bytes.
+// maxHooked bounds the result of a call in a hook's input, in bytes.
 const maxHooked = 64 << 10
 
 // callHooks runs the hooks of calls and rounds.
@@ -92,8 +92,8 @@ func (h *callHooks) needsHooks(call *regie.Call) bool {
 	return !done && h.hasHooks(regie.HookBeforeTool, call)
 }
 
-// tellCalls runs the hooks of calls whose results are stored. A stop does not cut them: they have
-// their own bound.
+// tellCalls runs the hooks of calls with stored results. A stop does not cut them: they have their
+// own bound.
 func (h *callHooks) tellCalls(due []*regie.Call) (ran []regie.HookRun) {
 	for _, call := range due {
 		ran = append(ran, h.runHooks(h.commit, h.hookInput(regie.HookAfterTool, call))...)
@@ -102,7 +102,7 @@ func (h *callHooks) tellCalls(due []*regie.Call) (ran []regie.HookRun) {
 	return ran
 }
 
-// hookInput returns what hooks are told.
+// hookInput returns the input of hooks.
 func (h *callHooks) hookInput(on regie.HookPoint, call *regie.Call) regie.HookInput {
 	in := regie.HookInput{
 		On: on, SessionID: h.session.ID, SessionType: h.session.Type, RoundID: h.round.ID,
@@ -176,7 +176,7 @@ func (cb *callBatch) mayStart(call *regie.Call) bool {
 	}
 }
 
-// untoldCalls returns the calls with results of which their hooks were not told.
+// untoldCalls returns the calls with results that their hooks have not received.
 func (cb *callBatch) untoldCalls() (due []*regie.Call) {
 	for i := range cb.calls {
 		call := &cb.calls[i]
@@ -188,9 +188,9 @@ func (cb *callBatch) untoldCalls() (due []*regie.Call) {
 	return due
 }
 
-// runAfterHooks runs the hooks of calls that have run, once their results are stored. Whoever takes
-// up an open batch tells of all of its results again, so each is told at least once; the call's id
-// says which it is.
+// runAfterHooks runs the hooks of finished calls once their results are stored. The next holder of
+// an open batch reports all of its results again, so each arrives at least once; the call's id
+// identifies it.
 func (cb *callBatch) runAfterHooks() error {
 	if cb.cfg.Hooks == nil {
 		return nil
@@ -224,8 +224,8 @@ func (r *run) runRoundHooks(ctx context.Context) error {
 	return nil
 }
 
-// runEndHooks runs the hooks of a round that has ended, and those of results that were stored with
-// its end. Nobody stores what comes of them: the round is over.
+// runEndHooks runs the hooks of an ended round, and those of results that were stored with its end.
+// Their outcome is not stored: the round is over.
 func (r *run) runEndHooks() {
 	if r.cfg.Hooks == nil || r.round.State != regie.RoundEnded {
 		return

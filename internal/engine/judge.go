@@ -52,8 +52,8 @@ func (j *judge) refresh(ctx context.Context) error {
 	return errors.Join(j.readRules(), j.budget.warmGuard(ctx))
 }
 
-// judge gives the verdict on a call as it would run now (decision 19). It is asked when the call is
-// proposed, and again before it starts (decision 20).
+// judgeCall returns the verdict on a call as it would run now (decision 19), when it is proposed
+// and again before it starts (decision 20).
 func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) approval.Judgement {
 	executable := j.runner.callArguments(call)
 	var arguments map[string]any
@@ -159,13 +159,14 @@ func (j *judge) applyVerdict(call *regie.Call, judged approval.Judgement) {
 	}
 }
 
-// recheckCall judges a call again that is about to start (decision 20): same or milder runs,
-// stricter is asked anew, forbidden is not run. It reports whether the call may start.
+// recheckCall judges a call again right before its start (decision 20): it starts under the same or
+// a milder verdict, needs a new approval under a stricter one, and is not run if forbidden. It
+// reports whether the call may start.
 func (j *judge) recheckCall(call *regie.Call, target tool.Tool) bool {
 	if j.hooks.needsHooks(call) { // it was edited a moment ago: its hooks come first
 		return false
 	}
-	// judged a moment ago, and nobody has edited it
+	// judged a moment ago and not edited
 	if j.fresh[call.ID] && call.State == regie.CallProposed {
 		return true
 	}
@@ -190,10 +191,10 @@ func (j *judge) stillAllowed(call *regie.Call) (approval.Judgement, bool) {
 	return judged, !judged.Verdict.Stricter(j.grantedVerdict(call))
 }
 
-// grantedVerdict returns the strictest verdict under which a call may start: what a person has
-// approved of exactly this call, else only what nobody need be asked about. Here what binds is
-// compared (decision 20): the definition and the arguments. The preconditions are the tool's to
-// compare, with the world: see prepareCall.
+// grantedVerdict returns the strictest verdict under which a call may start: a person's approval of
+// exactly this call, else only what needs no approval. It compares what an approval binds (decision
+// 20): the definition and the arguments. The tool compares the preconditions with the world: see
+// prepareCall.
 func (j *judge) grantedVerdict(call *regie.Call) regie.Verdict {
 	review, asked := j.reviews[call.ID]
 	if !asked || !approval.Covers(review, call.Definition, j.runner.storedArguments(call)) {
@@ -202,7 +203,7 @@ func (j *judge) grantedVerdict(call *regie.Call) regie.Verdict {
 	return review.Verdict
 }
 
-// refuseUnasked returns why a query that nobody can be asked about is not run, or nil.
+// refuseUnasked returns why a query that would need an approval is not run, or nil.
 func (j *judge) refuseUnasked(call *regie.Call, definition regie.ToolDefinition) error {
 	judged := j.judgeCall(call, definition)
 	if judged.Verdict == regie.VerdictAllow {
@@ -224,8 +225,7 @@ func joinGrounds(grounds []regie.Ground) string {
 	return strings.Join(sentences, "; ")
 }
 
-// codeApprovalNeeded is what the model reads of a call that was not run because nobody has approved
-// it.
+// codeApprovalNeeded is the model's code for a call that was not run for want of an approval.
 const codeApprovalNeeded regie.Code = "APPROVAL_NEEDED"
 
 // failNote is why a run ends that was told to fail where an approval is needed (spec 4.4).

@@ -34,13 +34,13 @@ type batch struct {
 	acts, failed bool
 	// asks says that a question is among them, answered that a person has answered it.
 	asks, answered bool
-	// final says that nobody need read the results: nothing is there but the end of the run, or in
-	// the JSON dialect of an answer, and perhaps the plan.
+	// final says that the model need not read the results: the batch only ends the run, or in the
+	// JSON dialect answers, perhaps with the plan.
 	final bool
 }
 
-// batchOf reads a batch of a dialect. refused says that it came to nothing because somebody said no
-// (decision 41).
+// batchOf classifies a batch of a dialect. refused says that a person refused all of it (decision
+// 41).
 func batchOf(calls []regie.Call, dialect regie.Dialect, role func(*regie.Call) regie.ToolRole, refused bool) batch {
 	b := batch{calls: len(calls), failed: refused}
 	plans, ends := 0, 0

@@ -97,8 +97,8 @@ func (c *modelCall) estimateUsage(err error, size, seen int) {
 	}
 }
 
-// watchSilence returns a timer that tells a chat when its model has sent nothing for a while
-// (decision 74). It runs beside the round, so it knows what it needs.
+// watchSilence returns a timer that reports a silent model to a chat (decision 74). It runs
+// concurrently with the round, so it copies what it needs.
 func (c *modelCall) watchSilence() *time.Timer {
 	session, round, exchange, tells := c.session.ID, c.round.ID, c.exchange.Number,
 		c.cfg.Progress != nil && !c.isAutomation()
@@ -109,8 +109,8 @@ func (c *modelCall) watchSilence() *time.Timer {
 	})
 }
 
-// maxTries returns how often a model call is tried whose last attempt failed so. A person who waits
-// does not wait for a silent model three times (decision 74).
+// maxTries returns the tries of a model call after such a failure. A waiting person does not wait
+// for a silent model three times (decision 74).
 func (c *modelCall) maxTries(failed *provider.Error) int {
 	if failed.Code == regie.CodeTimeout && !c.isAutomation() {
 		return min(c.cfg.Attempts, 2)
@@ -129,7 +129,7 @@ func replyBytes(parts []provider.Part) (n int) {
 	return n
 }
 
-// cut is what ended a model call in the middle, whose connection was whole.
+// cut is the reason that ended a model call in the middle on a working connection.
 type cut struct {
 	code regie.Code
 	why  string
@@ -210,9 +210,9 @@ func (c *modelCall) countAttempt(failed *provider.Error) {
 	c.used = c.round.Tokens
 }
 
-// costUnanswered returns what a call cost that brought no reply. One that was not sent, or was
-// refused, costs nothing. One that this process sent costs the estimate. Of a dead process's call
-// nobody knows the cost: its reservation may be due.
+// costUnanswered returns the cost of a call without a reply: zero if it was not sent or was
+// refused, the estimate if this process sent it. The cost of a dead process's call is unknown: its
+// reservation may be due.
 func (c *modelCall) costUnanswered() regie.Money {
 	p, known := c.money.modelPrice()
 	switch {

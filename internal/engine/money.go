@@ -67,8 +67,8 @@ func (m *money) costOf(u regie.Usage) regie.Money {
 	return out
 }
 
-// reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of
-// it, and the longest reply. ok is false where nobody knows the price of such a prompt.
+// reservation returns what a call with a prompt of a size in bytes may cost: the estimate plus a
+// fifth, and the longest reply. ok is false where the price of such a prompt is unknown.
 func (m *money) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {
 	p, known := m.modelPrice()
 	if !known {
@@ -98,9 +98,9 @@ func (m *money) isCapped() bool {
 	return !known || !p.Free()
 }
 
-// nextReservation returns what is to be reserved for the step after this one, whose prompt grows by
-// a reply and by the results of its calls: nil where nothing has to be, or where it is left to the
-// step itself, which knows its prompt.
+// nextReservation returns the reservation for the next step, with a prompt that grows by a reply
+// and the results of its calls. It is nil where none is needed, or where the step itself has to
+// compute it.
 func (m *money) nextReservation(reply *regie.Message, calls []regie.Call) *store.Reservation {
 	const around = 200 // the keys around a turn or a result
 	if !m.isCapped() || m.budget.thread.conversation == nil || m.budget.summary != nil {
@@ -130,10 +130,9 @@ type refusal struct {
 	unknown *provider.Error
 }
 
-// reserveCall reserves what the next call may cost, before it is made (decision 29). Mostly that
-// has happened with the end of the step before; the first call of a round, one that is tried again,
-// and one whose prompt has grown otherwise are reserved here. It returns why the call may not be
-// made, or nil.
+// reserveCall reserves what the next call may cost, before it is made (decision 29). Mostly the end
+// of the previous step has done so; this covers the first call of a round, a retry, and a prompt
+// that has grown otherwise. It returns why the call may not be made, or nil.
 func (m *money) reserveCall(ctx context.Context) (*refusal, error) {
 	if !m.isCapped() {
 		return nil, nil
@@ -186,16 +185,14 @@ func (m *money) shortenReply(ctx context.Context, afford int) error {
 	return nil
 }
 
-// PriceUnknown is why a model is not asked of which nobody knows what it costs, where a budget
-// holds (decision 29).
+// PriceUnknown is the error for a model with an unknown price where a budget applies (decision 29).
 func PriceUnknown(provider, model string) error {
 	return regie.Errorf(regie.CodePriceUnknown,
 		"a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
 }
 
-// endOverCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a
-// chat whoever writes again goes on, and a run that nobody watches is paused, and goes on when it
-// is resumed (decision 44).
+// endOverCap ends a round if its next call could exceed a cap. Nothing is lost: a chat continues
+// with the next message, and an unattended run is paused until it is resumed (decision 44).
 func (r *run) endOverCap(over store.OverCap, wants store.Reservation) error {
 	limit := capSentence(over)
 	why := []regie.Sentence{
@@ -215,7 +212,7 @@ func (r *run) endOverCap(over store.OverCap, wants store.Reservation) error {
 	return r.advance(out, err, end)
 }
 
-// pauseForBudget pauses the round: its session waits for whoever resumes it.
+// pauseForBudget pauses the round until a person resumes it.
 func (m *money) pauseForBudget(why []regie.Sentence) error {
 	notice := regie.Notice{
 		RoundID: m.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(),

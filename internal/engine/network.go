@@ -11,18 +11,17 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// noticeAfter is how long a round waits for the network before people are told that it still does
-// (decisions 25 and 42).
+// noticeAfter is how long a round waits for the network before people get a notice (decisions 25
+// and 42).
 const noticeAfter = time.Hour
 
-// longWish is the longest time for which a step waits by itself until its provider wants to be
-// asked again (spec 3.6): beyond it another provider goes on, or a person is told, or an unattended
-// round lets go and waits.
+// longWish is the longest Retry-After that a step waits out (spec 3.6): beyond it a fallback
+// continues, a person is informed, or an unattended round parks.
 const longWish = time.Minute
 
-// nextMoment returns who of those that were asked in the open exchange may be asked again first,
-// and how long that takes, 0 where one of them has said no time over longWish. What will not come
-// back is not waited for; the round's own provider comes first where nobody has asked for time.
+// nextMoment returns the first provider of the open exchange that may be tried again, and the delay
+// until then, 0 where none of them asked for more than longWish. It ignores providers that will not
+// recover; the round's own comes first where none asked for time.
 func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Duration) {
 	asked := slices.DeleteFunc(slices.Clone(l.failures), func(f unanswered) bool { return !f.err.Retryable })
 	if len(asked) == 0 {
@@ -58,7 +57,7 @@ func withWish(why regie.Sentence, wish time.Duration) regie.Sentence {
 		regie.Verbatim(time.Now().Add(wish).Format("2006-01-02 15:04 MST")))
 }
 
-// failureAdvice returns why nobody answers, in their own words, and what a person can do.
+// failureAdvice returns why no provider answers, in their own words, and what a person can do.
 func (l *targetList) failureAdvice(failed *provider.Error, why regie.Sentence) regie.Sentence {
 	if _, wish := l.nextMoment(failed); wish > 0 {
 		return withWish(why, wish)
@@ -69,11 +68,11 @@ func (l *targetList) failureAdvice(failed *provider.Error, why regie.Sentence) r
 	return regie.SayOf("%s (try again in a while, or use another model)", why)
 }
 
-// waitNetwork has the round wait until the model may answer again, without a holder (decisions 25
-// and 42): every 30 s at first, later every 5 min. It does not count as a retry. The audit message
-// comes when the outage begins, the notice after an hour of it; where the operator has set an end
-// to waiting, the session is paused then. Who asks for more time than that gets it (spec 3.6);
-// people are told so at once where it is over an hour.
+// waitNetwork parks the round until the model may answer again (decisions 25 and 42): it tries
+// every 30 s at first, later every 5 min. This does not count as a retry. The audit message comes
+// when the outage begins, the notice after an hour; after the operator's limit the session is
+// paused. A provider that asks for more time gets it (spec 3.6); people hear of more than an hour
+// at once.
 func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	now, why := time.Now().UTC(), r.targets.failureSentence(failed)
 	next, wish := r.targets.nextMoment(failed)

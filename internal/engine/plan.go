@@ -11,8 +11,8 @@ import (
 // planner turns a reply into calls.
 type planner struct{ *run }
 
-// planReply turns a reply into its message and its calls. A call that cannot run is settled at
-// once, so that each has exactly one result whatever the model wrote (invariant 4).
+// planReply turns a reply into its message and its calls. It settles a call that cannot run at
+// once, so that each has exactly one result regardless of the model's output (invariant 4).
 func (p *planner) planReply(h *decodedReply) (regie.Message, []regie.Call) {
 	p.judge.circles = regie.Sentence{}
 	message := regie.Message{

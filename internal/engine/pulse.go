@@ -7,10 +7,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// Pulse is told that a round lives (spec 5.1, the watchdog). Zero says that something has happened,
-// and that nothing is under way any more which takes time of its own; more says that what is under
-// way now may take so long by its own timeout. It is called from several goroutines, and must not
-// block.
+// Pulse receives signs of life of a round (spec 5.1, the watchdog). Zero means that something has
+// happened and nothing slow is under way; more is the timeout of what is under way now. Several
+// goroutines call it; it must not block.
 type Pulse func(within time.Duration)
 
 // reportAlive tells that the round has come to its next step.
@@ -27,7 +26,7 @@ func (s *roundState) reportBusy(within time.Duration) {
 	}
 }
 
-// reportTool tells that a tool runs, beside others or after them.
+// reportTool reports that a tool runs, in parallel with others or after them.
 func (s *roundState) reportTool(t tool.Tool) {
 	if s.pulse != nil {
 		s.pulse(tool.Bound(t, s.cfg.Retry))

@@ -17,11 +17,11 @@ type Query struct {
 	Arguments json.RawMessage
 }
 
-// Query runs a query as a model's is run: looked up, validated, judged under the rules of now, run
-// within the tool's time and bounds (spec 4.2). Nobody is asked: what anybody would have to be
-// asked about is refused, secrets among it (spec 8.2). It returns CodeUnknownTool for what is not
-// there, CodeBadArguments, CodeForbidden for what is no query of a workspace or what a rule
-// forbids, CodePathProtected for what a person would be asked about, and the tool's own codes.
+// Query runs a query like a model's: looked up, validated, judged under the present rules, run
+// within the tool's time and bounds (spec 4.2). It asks no person: what would need an approval is
+// refused, secrets among it (spec 8.2). It returns CodeUnknownTool, CodeBadArguments, CodeForbidden
+// for a tool that is no query of a workspace or that a rule forbids, CodePathProtected where a
+// person would be asked, and the tool's own codes.
 func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	at, cancel := context.WithCancel(ctx)
 	cancel() // what other servers have is not asked for here, so none of them is waited for

@@ -55,9 +55,9 @@ func (cb *callBatch) takeOverCall(ctx context.Context, call *regie.Call) error {
 	return nil
 }
 
-// awaitTool has the round wait, without a holder, with a call that a dead process had started, that
-// may be run again or looked up, and whose tool is away (decisions 5, 12 and 42): it is neither
-// failed nor unknown for that. Each time it is tried again, at first every 30 s.
+// awaitTool parks the round with a call that a dead process had started and that can be repeated or
+// looked up, but whose tool is down (decisions 5, 12 and 42): the call is neither failed nor
+// unknown for that. It is tried again, at first every 30 s.
 func (cb *callBatch) awaitTool(call *regie.Call, away error) error {
 	if err := cb.saveResults(); err != nil {
 		return err
@@ -79,12 +79,10 @@ func (cb *callBatch) awaitTool(call *regie.Call, away error) error {
 	return nil
 }
 
-// recoverCall decides what becomes of a call that a dead process had started (spec 4.3, 12.2,
-// decision 5): what may be repeated is repeated, what can be looked up is looked up, and of the
-// rest nobody pretends to know. Whatever would run again is judged again (decision 20). Where that
-// cannot be found out for now, because the tool is away, the call stays as it is, and why is
-// returned. A call that is neither repeated nor looked up needs no tool for its answer: nothing
-// would be learnt by waiting.
+// recoverCall settles a call that a dead process had started (spec 4.3, 12.2, decision 5): it
+// repeats a repeatable call, looks up one with a probe, and leaves the rest UNKNOWN. A call that
+// would run again is judged again (decision 20). If its tool is down, the call stays as it is and
+// the reason is returned. A call that can be neither repeated nor looked up does not need its tool.
 func (v *recovery) recoverCall(call *regie.Call) (away error) {
 	class := call.Class
 	if fault.Bug(fault.BugRetryOnce) && class == regie.ClassOnce {
@@ -108,9 +106,8 @@ func (v *recovery) recoverCall(call *regie.Call) (away error) {
 	return nil
 }
 
-// repeatCall runs a call again that may have happened, under its key. Where it may not run any more
-// nobody knows what became of it. Where it could not be run for now, it stays as it is, and why is
-// returned.
+// repeatCall runs a call that may have happened again, under its key. If it may not run any more
+// its outcome is unknown. If it cannot run for now, it stays as it is, and the reason is returned.
 func (v *recovery) repeatCall(target tool.Tool, inv *tool.Invocation, call *regie.Call) (away error) {
 	if judged, milder := v.judge.stillAllowed(call); !milder {
 		call.Recovered = true
@@ -159,9 +156,9 @@ func (v *recovery) settleUnknown(target tool.Tool, inv *tool.Invocation, call *r
 	settleCall(call, regie.CallUnknown, "", problem)
 }
 
-// mayStillRun judges a started call of which nothing has happened, under the rules of this moment
-// (decision 20). It cannot step back to wait for a person, because a start is for ever: where it
-// may not run any more it is settled as not run, and proposed again it is asked about.
+// mayStillRun judges a started call without any effect so far, under the present rules (decision
+// 20). A started call cannot wait for a person: if it may not run any more it is settled as not
+// run, and a new proposal of it needs an approval.
 func (v *recovery) mayStillRun(call *regie.Call) bool {
 	judged, milder := v.judge.stillAllowed(call)
 	switch {

@@ -12,7 +12,7 @@ type Replay struct {
 	RoundID   regie.ID     `json:"round_id"`
 	Steps     []ReplayStep `json:"steps"`
 	Identical int          `json:"identical"` // how many requests are what was sent
-	// Difference is the number of the first exchange whose request is another one; 0 where none is.
+	// Difference is the number of the first exchange with a different request; 0 without one.
 	Difference int `json:"difference,omitempty"`
 }
 
@@ -30,9 +30,9 @@ type ReplayStep struct {
 	LastSeq  int64 `json:"last_seq"`
 }
 
-// Replay makes the requests of a stored round anew, exchange by exchange, from its thread alone:
-// the replies and the results are the stored ones. Nothing is sent and no tool runs. Model calls
-// that brought no reply are left out. A provider whose conversations cannot be opened is an error.
+// Replay rebuilds the requests of a stored round, exchange by exchange, from its thread alone, with
+// the stored replies and results. It sends nothing and runs no tool. It omits model calls without a
+// reply. A provider that cannot open a conversation is an error.
 func (e *Engine) Replay(ctx context.Context, view store.RoundView, thread store.Thread) (Replay, error) {
 	out := Replay{RoundID: view.Round.ID, Steps: []ReplayStep{}}
 	for i := range view.Exchanges {

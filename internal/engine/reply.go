@@ -11,13 +11,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// decodedReply is a model's reply in the canonical form (decision 7), whatever dialect it came in.
+// decodedReply is a model's reply in the canonical form (decision 7), from any dialect.
 type decodedReply struct {
 	parts    []provider.Part
 	reply    *provider.Reply // as it came
 	verbatim string
-	// said is what a reply in the JSON dialect says beside its parts, unreadable why it cannot be
-	// read; nil in the native one.
+	// said is the content of a reply in the JSON dialect apart from its parts, unreadable why it
+	// cannot be read; nil in the native one.
 	said       *dialect.Reply
 	unreadable *dialect.FormatErrors
 }
@@ -35,8 +35,8 @@ func (s *roundState) decodeReply(reply *provider.Reply) decodedReply {
 	}
 }
 
-// storeAnswer stores a reply without calls: it ends the round. Where nobody reads it, it is no end,
-// once (spec 3.1). reply is as it came.
+// storeAnswer stores a reply without calls: it ends the round, or in an unattended run leads to one
+// nudge (spec 3.1). reply is the original.
 func (r *run) storeAnswer(ctx context.Context, message regie.Message, exchange regie.Exchange,
 	reply *provider.Reply,
 ) error {
@@ -72,8 +72,8 @@ func (r *run) storeAnswer(ctx context.Context, message regie.Message, exchange r
 	return nil
 }
 
-// requestCorrection stores a reply that is not taken, with what the model is told about it, for it
-// to write it again (spec 2.2).
+// requestCorrection stores a rejected reply with a correction for the model, which writes it again
+// (spec 2.2).
 func (r *run) requestCorrection(ctx context.Context, message regie.Message, exchange regie.Exchange,
 	again *regie.Message,
 ) error {

@@ -131,7 +131,7 @@ func (r *run) runModel(ctx context.Context) error {
 		if !errors.As(err, &unusable) {
 			return err
 		}
-		// Nobody can answer: the person is told why, and the run does not wait for ever.
+		// No provider can answer: the person gets the reason, and the run does not wait for ever.
 		failed := &provider.Error{Code: regie.CodeOf(unusable.err), Message: unusable.Error(), Err: err}
 		return r.handleFailure(failed, failed, 0) // a fallback may be usable
 	}
@@ -192,7 +192,7 @@ func (r *run) askModel(ctx context.Context) error {
 		switch offline := failed.Code == regie.CodeProviderOffline; {
 		case r.budget.lowerLimit(failed):
 			return r.call.storeRetry(failed, took, 0)
-		// Who is there is told at once that the network is not (decision 42), or that the server
+		// A present person hears at once that the network is down (decision 42), or that the server
 		// will not answer for long.
 		case !failed.Retryable || offline || open || try >= r.call.maxTries(failed) || failed.RetryAfter > longWish:
 			return r.handleFailure(failed, told, took)
@@ -208,9 +208,8 @@ func (r *run) askModel(ctx context.Context) error {
 	}
 }
 
-// handleFailure is what becomes of a model call whose provider has no more tries: another provider
-// goes on with it, or the round waits, goes on without a summary, or ends. failed is what came of
-// the last attempt, told what people read of it.
+// handleFailure continues after the last try of a provider: with a fallback, by waiting, without a
+// summary, or by ending the round. failed is the last attempt's error, told the one for people.
 func (r *run) handleFailure(failed, told *provider.Error, took time.Duration) error {
 	if r.budget.summary == nil || answersNobody(failed.Code) { // a summary can be done without
 		if next, ok := r.targets.nextTarget(told); ok {
@@ -284,7 +283,7 @@ func (r *run) storeCalls(ctx context.Context, message regie.Message, calls []reg
 	}
 	in.Exchange = exchange
 	for i := range calls {
-		// What nobody was asked about yet is stored as proposed: whoever goes on with the round
+		// A call without a request for approval is stored as proposed: the next holder of the round
 		// judges it again.
 		if calls[i].State == regie.CallAwaitingApproval && !asksAbout(in.Ask, calls[i].ID) {
 			calls[i].State = regie.CallProposed
@@ -346,7 +345,7 @@ func (r *run) decideCalls(ctx context.Context, message regie.Message, calls []re
 		in.Results = r.resultsMessage(calls, "")
 		in.Advance = r.endRound(counters, regie.EndDenied, failNote)
 	default:
-		// After a pause or a shutdown nothing new starts; whoever goes on with the round starts it.
+		// After a pause or a shutdown nothing new starts; the next holder of the round starts it.
 		if word == "" && cancelled == nil && !r.hooks.anyHooked(calls) {
 			if err := r.batch.startBatch(ctx, &in); err != nil {
 				return in, err

@@ -195,7 +195,7 @@ func (x *toolRunner) attempt(ctx context.Context, target tool.Tool, inv *tool.In
 	return q
 }
 
-// runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
+// runAction performs an action with a stored intent. A pause lets it finish (decision 6).
 func (x *toolRunner) runAction(call *regie.Call) {
 	target, inv := x.newInvocation(call)
 	// it was there when its intent was made, by another process that gave the round back before it
@@ -232,9 +232,9 @@ func (x *toolRunner) settleQuery(call *regie.Call, q *running) {
 	call.Attempts += q.tries
 }
 
-// settleMissing settles a call that has not started and whose tool is not the one that was judged:
-// what serves it is away, or describes it in other words now (decision 20), or nothing of that name
-// is there any more. Nothing was done, and each has its own code.
+// settleMissing settles a call that has not started and lost the tool that was judged: its server
+// is down, or describes it differently now (decision 20), or the tool is gone. Nothing was done,
+// and each case has its own code.
 func (x *toolRunner) settleMissing(call *regie.Call) {
 	_, definition, there := x.tools.Lookup(call.Tool)
 	away := x.tools.Away(call.Tool)

@@ -15,7 +15,7 @@ import (
 // wrote on standard error.
 const refuses = 2
 
-// maxReason bounds a reason in bytes: it stands in results and dialogues.
+// maxReason bounds a reason in bytes, for results and dialogs.
 const maxReason = 1000
 
 // answer is what a hook may write on standard output. Nothing is no objection.

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// DefaultTimeout is how long a hook may take where nothing is said.
+// DefaultTimeout is the default time limit of a hook.
 const DefaultTimeout = 30 * time.Second
 
 // Hook is a command and when it runs. Its settings are taken as checked.
@@ -28,10 +28,10 @@ type Hook struct {
 	// OnFailure is what holds where it could not be heard: FORBID (also where it is empty),
 	// MUST_ASK or ALLOW. Hooks that run after something have nothing to object to.
 	OnFailure regie.Verdict
-	// Env are variables that it gets beside those that every program needs.
+	// Env are environment variables that the hook gets in addition to the basic ones.
 	Env []string
-	// Dir is the directory it runs in: never a workspace, because whatever it loads from there a
-	// model may have written.
+	// Dir is the working directory: never a workspace, because a model may have written the files
+	// that a program loads from there.
 	Dir string
 	// Where is how people find it.
 	Where string
@@ -55,8 +55,8 @@ type Set struct {
 	log     *slog.Logger
 }
 
-// NewSet returns hooks in the order in which they run. environ gives the environment of a command:
-// variables that a hook names are in it, and programs of the workspace are not found by it.
+// NewSet returns hooks in running order. environ gives the environment of a command: it has the
+// variables that a hook names, and its PATH finds no program of the workspace.
 func NewSet(hooks []Hook, environ func(named []string, root string) []string, log *slog.Logger) *Set {
 	return &Set{hooks: hooks, environ: environ, log: log}
 }

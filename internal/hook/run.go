@@ -60,9 +60,8 @@ func (h *Hook) run(ctx context.Context, told []byte, root string, environ []stri
 	}
 }
 
-// program finds the program of a hook. One that lies in the workspace is none, and neither is a
-// script there that it is given: a model can write them, and would run outside of every
-// confinement.
+// program finds the program of a hook. It refuses a program, or a script argument, in the
+// workspace: a model can write there, and the code would run outside every confinement.
 func (h *Hook) program(root string, environ []string) (string, regie.Sentence) {
 	name := h.Command[0]
 	switch {

@@ -1,7 +1,6 @@
-// Package price knows what model calls cost (spec 6.3, decision 29). Money is counted in whole
-// millionths of a US dollar, never in fractions of a machine's own making; a price that nobody
-// knows is unknown, never 0. It is pure: the prices are one data file (prices.json), each with the
-// day on which it was read and where.
+// Package price knows the prices of model calls (spec 6.3, decision 29). It counts money in whole
+// millionths of a US dollar, without fractions; an unknown price is unknown, never 0. It is pure:
+// the prices are one data file (prices.json), each with its source and the day of reading.
 package price
 
 import (
@@ -30,7 +29,7 @@ type Price struct {
 	Beyond *Rates
 }
 
-// Free reports whether nothing has to be paid, whatever the call.
+// Free reports whether every call is free.
 func (p Price) Free() bool { return p.Rates == Rates{} && p.UpTo == 0 }
 
 // Cost is what a call costs, in millionths of a US dollar, rounded up; ok says that its price is
@@ -50,9 +49,9 @@ func (p Price) Cost(u regie.Usage) (cost int64, ok bool) {
 	), true
 }
 
-// Most is what a call can cost at most whose prompt and reply have no more tokens than these: each
-// part by itself. The prompt counts at its dearest rate, because a vendor may write all of it to
-// its cache.
+// Most returns the highest cost of a call within these numbers of tokens, of prompt and reply
+// separately. The prompt counts at its highest rate, because a vendor may write all of it to its
+// cache.
 func (p Price) Most(prompt, reply int64) (forPrompt, forReply int64, ok bool) {
 	rates, ok := p.ratesOf(prompt)
 	if !ok {
@@ -111,8 +110,7 @@ func sum(products ...product) int64 {
 	return int64(min(amount, Largest))
 }
 
-// Largest is the largest amount that is told apart, in millionths of a US dollar: what is added up
-// must not run over.
+// Largest is the largest amount, in millionths of a US dollar: sums must not overflow.
 const Largest = math.MaxInt64 >> 16
 
 // Parse reads dollars as people write them, "0.075", into millionths. It returns CodeBadRequest for

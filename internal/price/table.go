@@ -31,8 +31,8 @@ var Known = sync.OnceValue(func() []Entry {
 	return entries
 })
 
-// Find returns the price of a vendor's model; ok is false where nobody knows it. vendor is the word
-// of the configuration: anthropic, openai, gemini, groq, deepseek, mistral.
+// Find returns the price of a vendor's model; ok is false where it is unknown. vendor is the name
+// in the configuration: anthropic, openai, gemini, groq, deepseek, mistral.
 func Find(vendor, model string) (p Price, ok bool) {
 	index := byVendor()[vendor]
 	name, ok := Match(vendor, model, func(name string) bool { _, ok := index[name]; return ok })
@@ -50,11 +50,10 @@ var byVendor = sync.OnceValue(func() map[string]map[string]Price {
 	return out
 })
 
-// Match finds the name under which a model has a price: its own; else that without what a vendor
-// puts before it (models/, or the vendor's own name and a slash); else that without what names one
-// of its versions behind it: a day (-20251001, -2025-10-01, @20251001), a number of three digits
-// (-001), or -latest. Letters count in either case. Nothing else is guessed: a model whose name
-// only begins like that of another one is another one, with another price.
+// Match finds the name under which a model has a price: its own; else without the vendor's prefix
+// (models/, or the vendor's name and a slash); else without a version suffix: a day (-20251001,
+// -2025-10-01, @20251001), a number of three digits (-001), or -latest. Case does not matter.
+// Nothing else is guessed: a model with a name that only begins like another one has another price.
 func Match(vendor, model string, has func(name string) bool) (name string, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(model))
 	for _, try := range []string{name, strings.TrimPrefix(name, "models/"), strings.TrimPrefix(name, vendor+"/")} {
@@ -99,8 +98,8 @@ func (w written) rates() (Rates, error) {
 	return Of(w.Input, w.CachedInput, w.CacheWrite, w.Output)
 }
 
-// Of makes rates of dollars for a million tokens. What of a prompt was cached, or is written to a
-// cache, costs as the rest where nothing is said of it; input and output must be said.
+// Of makes rates from dollars per million tokens. Without rates of their own, cached input and
+// cache writes cost as input; input and output are required.
 func Of(input, cachedInput, cacheWrite, output string) (Rates, error) {
 	if cachedInput == "" {
 		cachedInput = input

@@ -1,9 +1,8 @@
-// Package skill reads agent skills: directories with a SKILL.md, whose front matter says what a
-// skill is called and what it is for, and whose body says how a task is done (the open Agent Skills
-// format).
+// Package skill reads agent skills: directories with a SKILL.md, whose front matter has the skill's
+// name and purpose, and whose body explains a task (the open Agent Skills format).
 //
-// Parse is pure: one file's bytes become a Skill or a reason why not. Load makes a Set of several
-// places, the first of which wins where two skills have one name. A bad skill is a notice, never an
-// error: what other people put into a directory must not keep anybody from working. Nothing of a
-// skill is run here, and nothing in it allows anything: allowed-tools grants nothing.
+// Parse is pure: it turns one file's bytes into a Skill or an error. Load makes a Set of several
+// places; the first skill of a name wins. A bad skill is a notice, never an error: the content of a
+// shared directory must not keep its users from working. This package runs nothing of a skill, and
+// nothing in a skill allows anything: allowed-tools grants nothing.
 package skill

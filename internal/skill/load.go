@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Origin says whose a skill is.
+// Origin is the owner of a skill.
 type Origin string
 
 // The origins.
@@ -28,7 +28,7 @@ const (
 	MaxRead = 1 << 20
 )
 
-// Place is a directory whose directories are skills.
+// Place is a directory of skill directories.
 type Place struct {
 	Origin Origin
 	// Dir is the place as people find it: ".regie/skills", or an absolute path.
@@ -189,8 +189,7 @@ func (s *Set) Find(name string) (*Skill, bool) {
 }
 
 // Read reads a further file of the skill, by its path in the skill's directory. It returns
-// CodeFileNotFound for what is no file of the skill, whatever its path says, and the codes of
-// Place.Read.
+// CodeFileNotFound for any path that is no file of the skill, and the codes of Place.Read.
 func (s *Skill) Read(name string) ([]byte, error) {
 	clean := path.Clean(strings.ReplaceAll(name, "\\", "/"))
 	if clean == FileName {

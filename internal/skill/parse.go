@@ -28,7 +28,7 @@ const (
 	maxBrackets    = 100
 )
 
-// Skill is what a front matter says, with what stands behind it.
+// Skill is a parsed front matter with its body.
 type Skill struct {
 	Name string `json:"name"`
 	// Description says what the skill is for, on one line without hidden characters.
@@ -88,7 +88,7 @@ func bad(format string, args ...any) error {
 	return regie.Errorf(regie.CodeBadRequest, format, args...)
 }
 
-// split parts a file at the lines that its front matter stands between.
+// split separates the front matter of a file from its body.
 func split(text string) (front, body string, err error) {
 	first, rest, _ := strings.Cut(text, "\n")
 	if strings.TrimRight(first, " \t\r") != "---" {
@@ -113,8 +113,8 @@ var known = map[string]bool{
 	"metadata": true, "allowed-tools": true,
 }
 
-// decode reads a front matter into the nodes of its keys. Whatever could make little text mean much
-// (anchors, aliases, tags, depth) is refused before anything is built of it.
+// decode reads a front matter into the nodes of its keys. It refuses constructs by which little
+// text expands (anchors, aliases, tags, depth) before building anything of them.
 func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence, err error) {
 	// a parser takes long over those that lie in each other
 	if strings.Count(front, "[")+strings.Count(front, "{") > maxBrackets {

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// The places in a workspace whose files would instruct or configure agents.
+// The places in a workspace with files that instruct or configure agents.
 const (
 	// Dir holds only files that people write (decision 32).
 	Dir = ".regie"
@@ -25,7 +25,7 @@ const (
 	SharedSkillsDir = ".agents/skills"
 )
 
-// The bounds of what can be trusted: beyond them nobody has read it.
+// The bounds of what can be trusted: a person cannot have read more.
 const (
 	maxEntries = 2000
 	maxDepth   = 12
@@ -48,8 +48,7 @@ type Content struct {
 	Files []File // sorted by path
 	// Odd are what lies there and is not read, with why: links, FIFOs, what may hold a secret.
 	Odd map[string]regie.Code
-	// Err is why nothing of it can be trusted: there is more than anybody reads, or it cannot be
-	// read.
+	// Err is why nothing of it can be trusted: it is too large to read, or unreadable.
 	Err error
 	// Number and Made are those of the directory, as workspace.Root.Identity has them.
 	Number uint64

@@ -40,8 +40,8 @@ type Store struct{ dir string }
 // NewStore returns the decisions that are kept in a data directory. It makes nothing.
 func NewStore(dataDir string) *Store { return &Store{filepath.Join(dataDir, "trust")} }
 
-// Inside reports whether the decisions lie in a workspace: then whoever writes its files could make
-// them, so they do not count.
+// Inside reports whether the decisions lie in a workspace: then the authors of its files could
+// forge them, so they do not count.
 func (s *Store) Inside(root string) bool {
 	data := filepath.Dir(s.dir)
 	if resolved, err := filepath.EvalSymlinks(data); err == nil {
@@ -56,7 +56,7 @@ func (s *Store) file(root string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(name[:16])+".json")
 }
 
-// State says how a workspace stands.
+// State is the trust in a workspace.
 type State string
 
 // The states.
@@ -67,10 +67,10 @@ const (
 	Elsewhere State = "other_directory"
 )
 
-// Standing is how a workspace stands, with what led to it.
+// Standing is the trust in a workspace, with its evidence.
 type Standing struct {
 	State State
-	// Record is the decision that there is, nil where there is none.
+	// Record is the decision, nil without one.
 	Record *Record
 	// Changes say how the content differs from it.
 	Changes []Change
@@ -191,7 +191,7 @@ func (s *Store) sync() error {
 	return d.Close()
 }
 
-// Revoke takes a decision back. It returns CodeNotFound where there is none.
+// Revoke revokes a decision. It returns CodeNotFound without one.
 func (s *Store) Revoke(root string) error {
 	err := os.Remove(s.file(root))
 	if errors.Is(err, fs.ErrNotExist) {
