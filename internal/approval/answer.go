@@ -56,9 +56,9 @@ func CheckAnswer(answer regie.Answer) error {
 // has no expiry.
 const MaxStanding = 10 * 365 * 24 * time.Hour
 
-// CheckExpiry returns CodeBadRequest for an expiry that an answer given at a time cannot have: one
-// with an answer that leaves no rule, one that has passed, and one after MaxStanding. The zero
-// expiry is none.
+// CheckExpiry returns CodeBadRequest for an invalid expiry of an answer given at a time: one with
+// an answer that makes no rule, one in the past, and one after MaxStanding. The zero expiry is
+// valid.
 func CheckExpiry(answer regie.Answer, at, expires time.Time) error {
 	switch {
 	case expires.IsZero():
@@ -76,12 +76,12 @@ func CheckExpiry(answer regie.Answer, at, expires time.Time) error {
 }
 
 // RuleFrom returns the standing rule that an answer for a session or for always makes (spec 4.4):
-// an ALLOW that ends when the answer says, of the session, or of every session of the workspace. id
-// and at are the rule's; the review is that of the arguments which were allowed, so a decision that
-// edits them needs a review of the edited ones, else it would allow what the person changed. Errors
-// are those of ScopeFor and CheckExpiry, CodeBadRequest for the answers that make no rule, for such
-// a review and for a proposed scope of another tool, and CodeInternal where the rule would not say
-// whose it is: it could count for more than was meant.
+// an ALLOW until the answer's expiry, for the session or for every session of the workspace. id and
+// at are the rule's. review is that of the allowed arguments: a decision that edits them needs a
+// review of the edited ones, else the rule would allow what the person changed. Errors are those of
+// ScopeFor and CheckExpiry, CodeBadRequest for answers that make no rule, for a mismatched review
+// and for a scope of another tool, and CodeInternal where the rule would lack its owner and could
+// count for more than was meant.
 func RuleFrom(id, workspace, session regie.ID, at time.Time, review regie.Review,
 	decision regie.Decision,
 ) (regie.Rule, error) {

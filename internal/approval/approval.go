@@ -1,9 +1,9 @@
-// Package approval decides whether a call may run, is asked about, or is forbidden, what a person's
-// approval binds, and which rule a person's answer makes (spec 4.4, decisions 19 and 20). It is
-// pure: its answers depend on its arguments alone, the time among them.
+// Package approval decides whether a call may run, needs an approval, or is forbidden, what a
+// person's approval binds, and which rule a person's answer makes (spec 4.4, decisions 19 and 20).
+// It is pure: its answers depend on its arguments alone, the time among them.
 //
-// Decide is the verdict, Covers what an approval holds for, ScopeFor and RuleFrom what an answer
-// for a session or for always becomes. Asking, waiting and storing are the engine's work.
+// Decide returns the verdict, Covers checks what an approval holds for, ScopeFor and RuleFrom turn
+// an answer for a session or for always into a rule. The engine asks, waits and stores.
 package approval
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// OnApproval says what happens with a call that needs an approval while nobody watches (spec 4.4,
-// 10.1).
+// OnApproval decides about a call that needs an approval in an unattended run (spec 4.4, 10.1).
 type OnApproval string
 
 // The policies of an unattended run.
@@ -26,7 +25,7 @@ const (
 	FailRun     OnApproval = "fail" // the round ends DENIED
 )
 
-// Policy is what a run allows by itself. Its JSON form is stored with the round.
+// Policy is what a run allows without asking. Its JSON form is stored with the round.
 type Policy struct {
 	// Allow lists tools that need no approval in this run: canonical names, "*" for any part
 	// ("files.*").
@@ -35,7 +34,7 @@ type Policy struct {
 	// WaitNetwork has the run wait for a model that cannot be reached, instead of ending (decision
 	// 42).
 	WaitNetwork bool `json:"wait_network,omitempty"`
-	// Questions says that somebody is there to answer the agent (decision 37).
+	// Questions says that a person can answer the agent (decision 37).
 	Questions bool `json:"questions,omitempty"`
 	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain
 	// (spec 3.3).
@@ -44,23 +43,23 @@ type Policy struct {
 	French bool `json:"french,omitempty"`
 	// AnswerCheck sends an answer back once that a person should not get (spec 6.2).
 	AnswerCheck bool `json:"answer_check,omitempty"`
-	// ReasoningEffort, ServiceTier and OneCall are how the round's model is asked (spec 6.3, 13).
-	// They are settled when the round starts and stay, so that its requests go on as they began and
-	// can be shown again byte for byte; empty leaves each to the vendor.
+	// ReasoningEffort, ServiceTier and OneCall are parameters of the round's model calls (spec 6.3,
+	// 13). They are fixed when the round starts, so that its requests stay consistent and can be
+	// rebuilt byte for byte; empty leaves each to the vendor.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	ServiceTier     string `json:"service_tier,omitempty"`
 	// OneCall asks for one call in a reply, where the vendor can be asked so.
 	OneCall bool `json:"one_call,omitempty"`
-	// Temperature and Cache are the agent's, as they were when the run began: how the model is
-	// asked, and whether an answer may come from the response cache and go into it (spec 6.4).
-	// Whatever a request says of them, the engine settles them.
+	// Temperature and Cache are the agent's at the start of the run: the sampling temperature, and
+	// whether the response cache serves and keeps its answers (spec 6.4). The engine sets them, not
+	// the request.
 	Temperature *float64 `json:"temperature,omitempty"`
 	Cache       bool     `json:"cache,omitempty"`
-	// CacheIfTold has the cache used only with a model that is told the temperature: some take
-	// none, and answer another way each time.
+	// CacheIfTold uses the cache only for a model that accepts a temperature: some take none, and
+	// answer differently each time.
 	CacheIfTold bool `json:"cache_if_told,omitempty"`
-	// Document is what people are told of the workspace's document where it was not read, or not
-	// all of it; settled by the engine too.
+	// Document is a message for people where the workspace's document was not read in full; the
+	// engine sets it.
 	Document regie.Sentence `json:"document,omitzero"`
 	// Fallback are the providers that go on where the run's own does not answer, in their order
 	// (spec 3.6); settled by the engine too.
@@ -95,7 +94,7 @@ const (
 var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
 // Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest
-// for any other word that is none. The empty OnApproval leaves the choice to the engine.
+// for any other invalid value. The empty OnApproval leaves the choice to the engine.
 func (p Policy) Validate() error {
 	for _, pattern := range p.Allow {
 		if _, err := path.Match(pattern, "toolkit.operation"); err != nil || pattern == "" {

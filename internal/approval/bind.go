@@ -6,11 +6,11 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Covers reports whether a person's answer lets a call run (decision 20, invariant 3): they have
-// decided, not to deny, and what they decided on is a call of exactly this definition, whose hash
-// holds the tool's name, with exactly these arguments in canonical form: the proposed ones that
-// they were shown, or those that they wrote in their place. The preconditions of what they were
-// shown bind too, and are compared with the world by the tool.
+// Covers reports whether a person's answer lets a call run (decision 20, invariant 3): the person
+// decided, did not deny, and decided on exactly this definition, whose hash includes the tool's
+// name, with exactly these arguments in canonical form: the proposed ones that they saw, or the
+// ones that they wrote. The preconditions of the preview bind too; the tool compares them with the
+// world.
 func Covers(review regie.Review, definition regie.Hash, arguments []byte) bool {
 	decided := review.Decision
 	if decided == nil {

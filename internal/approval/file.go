@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// FileRule is a rule that stands in a file of settings (spec 13). It is about every tool that its
-// pattern matches, and holds as long as it stands there.
+// FileRule is a rule in a file of settings (spec 13). It applies to every tool that its pattern
+// matches, as long as the file has it.
 type FileRule struct {
 	Tool string // a canonical name, "*" for any part
 	// Path is the path that it is about, or, where Below is set, what lies below it. Argv is the

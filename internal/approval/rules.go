@@ -56,10 +56,10 @@ func sayFileRule(where string, verdict regie.Verdict, compared bool) regie.Sente
 	}
 }
 
-// judge returns what a rule says of the call, "" where it says nothing. A word that is neither
-// ALLOW nor FORBID is MUST_ASK: somebody wanted something, and a question harms nobody. So is a
-// rule whose scope cannot be compared with the call, unless it allows: else a path written with
-// ".." would be outside every rule that forbids.
+// judge returns a rule's verdict on the call, "" without one. A verdict other than ALLOW and FORBID
+// counts as MUST_ASK: its author wanted something, and a question does no harm. So does a rule with
+// a scope that cannot be compared with the call, unless it allows: else a path written with ".."
+// would escape every rule that forbids.
 func judge(in *Input, rule *regie.Rule) (verdict regie.Verdict, compared bool) {
 	if !concerns(in, rule) {
 		return "", true
@@ -96,8 +96,8 @@ func concerns(in *Input, rule *regie.Rule) bool {
 	}
 }
 
-// expired reports whether a rule has ended; it has at its last instant. Without a time nobody can
-// tell, and only what allows is dropped.
+// expired reports whether a rule has ended, its last instant included. Without a time only rules
+// that allow count as ended.
 func expired(at, now time.Time, allows bool) bool {
 	switch {
 	case at.IsZero():

@@ -22,8 +22,7 @@ type Level struct {
 	// RequireValidation is an explicit wish, which no standing rule lifts (decision 49).
 	RequireValidation bool
 	// Require is the level's default, which an allow rule lifts: "", RequireNone, RequireWrites or
-	// RequireAll. Any other word counts as RequireAll, because somebody wanted something asked
-	// about.
+	// RequireAll. Any other word counts as RequireAll, because its author wanted approvals.
 	Require string
 }
 
@@ -130,8 +129,8 @@ func levels(in *Input) []regie.Ground {
 	return out
 }
 
-// byDefault reports whether a level's default asks about the call. The loop's own tools have no
-// effect but on the round, and asking whether a question may be asked helps nobody.
+// byDefault reports whether a level's default asks about the call. The loop's own tools affect only
+// the round: asking about a question would help no person.
 func byDefault(in *Input, require string) (regie.Sentence, bool) {
 	if steers(in.Role) {
 		return regie.Sentence{}, false

@@ -55,9 +55,9 @@ func (cb *callBatch) takeOverCall(ctx context.Context, call *regie.Call) error {
 	return nil
 }
 
-// awaitTool parks the round with a call that a dead process had started and that can be repeated or
-// looked up, but whose tool is down (decisions 5, 12 and 42): the call is neither failed nor
-// unknown for that. It is tried again, at first every 30 s.
+// awaitTool parks the round with a started call of a dead process that can be repeated or looked
+// up, but has no tool at hand because its server is down (decisions 5, 12 and 42): the call is
+// neither failed nor unknown for that. It is tried again, at first every 30 s.
 func (cb *callBatch) awaitTool(call *regie.Call, away error) error {
 	if err := cb.saveResults(); err != nil {
 		return err

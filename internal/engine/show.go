@@ -88,9 +88,9 @@ type showing struct {
 	conversation provider.Conversation
 }
 
-// Prompt returns what would be sent now for a session, with the levels and tools of its newest
-// round, or, rebuilt from the store, what was sent in an exchange (decision 14). It returns
-// CodeNotFound, and CodeConflict for a call of which nothing is stored to rebuild it from.
+// Prompt returns the request that would be sent now for a session, with the levels and tools of its
+// newest round, or, rebuilt from the store, the request of an exchange (decision 14). It returns
+// CodeNotFound, and CodeConflict for a call without stored inputs.
 func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 	if in.RoundID.IsZero() {
 		round, err := e.cfg.Store.LastRound(ctx, in.SessionID)
@@ -208,7 +208,7 @@ func (s *showing) findStored(number int) (*store.ExchangeView, error) {
 	s.out.Stored, s.out.Purpose, s.run.exchange = x.Request, x.Purpose, x.Exchange
 	if x.Reply != nil {
 		s.out.Tokens, s.out.Counted = int(x.Usage.Input), !x.Usage.Estimated
-		// nothing was sent, so nobody has counted it
+		// nothing was sent, so there is no count
 		if x.Reply.AI != nil && !x.Reply.AI.Cached.IsZero() {
 			s.out.Cached, s.out.Counted = x.Reply.AI.Cached, false
 		}

@@ -10,9 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// sourceList returns what stands behind an answer that was searched for: the pages under the
-// numbers that the text has for them, in no words, so that it is the same in every language. It is
-// empty where there are none.
+// sourceList returns the sources of an answer from a web search, under their numbers in the text
+// and without words, so that it is the same in every language. It is empty without sources.
 func sourceList(sources []provider.Source) string {
 	var b strings.Builder
 	for i, source := range sources {
@@ -32,11 +31,11 @@ func sourceList(sources []provider.Source) string {
 	return "\n" + b.String()
 }
 
-// cites finds a number that stands for a source.
+// cites finds the number of a source.
 var cites = regexp.MustCompile(`\[\d{1,2}\]`)
 
-// withSources puts the list behind the turn's last text, which has already streamed as it is: it is
-// stored with the turn, and whoever reads the text later sees it, the model too.
+// withSources appends the list to the turn's last text, which has already streamed: it is stored
+// with the turn, and later readers see it, the model too.
 func withSources(parts []provider.Part, sources []provider.Source) []provider.Part {
 	list := sourceList(sources)
 	calls := slices.ContainsFunc(parts, func(p provider.Part) bool { return p.Type == regie.PartCall })

@@ -87,14 +87,14 @@ func (s *roundState) policyFails(calls []regie.Call) bool {
 	})
 }
 
-// isOpenReply reports whether a message is the reply whose batch is still open: no prompt has it
+// isOpenReply reports whether a message is the reply with the open batch: no prompt includes it
 // (decision 4).
 func (s *roundState) isOpenReply(m *regie.Message) bool {
 	return s.round.Phase == regie.PhaseCalls && s.reply != nil && m.ID == s.reply.ID
 }
 
-// stopWord returns the strongest stopping word that is known here, or, where there is none, the
-// cause of a cancelled context.
+// stopWord returns the strongest stop request known here, or without one the cause of a cancelled
+// context.
 func (s *roundState) stopWord(ctx context.Context) (regie.StopRequest, error) {
 	word, cause := s.round.Stop, error(nil)
 	for _, signal := range []context.Context{ctx, s.work} {
@@ -112,8 +112,8 @@ func (s *roundState) stopWord(ctx context.Context) (regie.StopRequest, error) {
 	return "", cause
 }
 
-// readStop takes the word that the store knows already: it may be a stronger one than that which
-// cancelled the context.
+// readStop reads the stop request from the store: it may be stronger than the one that cancelled
+// the context.
 func (s *roundState) readStop() error {
 	stored, err := s.cfg.Store.Round(s.commit, s.fence.RoundID)
 	if err == nil {
@@ -133,7 +133,7 @@ func (s *roundState) stopReason(word regie.StopRequest) regie.Sentence {
 // endRound advances to the end of the round.
 func (s *roundState) endRound(counters regie.Counters, reason regie.RoundEnd, note regie.Sentence) store.Advance {
 	end := &store.End{Reason: reason, Note: note, Close: sessionEnd(s.session.Type, reason)}
-	// nobody watches (spec 5.1, 5.3)
+	// unattended (spec 5.1, 5.3)
 	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && s.isAutomation() {
 		end.Notice = &regie.Notice{
 			RoundID: s.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
@@ -143,7 +143,7 @@ func (s *roundState) endRound(counters regie.Counters, reason regie.RoundEnd, no
 	return store.Advance{Phase: regie.PhaseEnd, Counters: counters, End: end}
 }
 
-// quietly is how a round ends whose reason says it all.
+// quietly ends a round without a note.
 var quietly regie.Sentence
 
 // completedEnd returns how a round ends by the model's own word. To say that the work is done is a

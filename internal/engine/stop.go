@@ -28,10 +28,9 @@ func (r *run) obeyStop(word regie.StopRequest) error {
 	return nil
 }
 
-// releaseRound stores what is done and gives the round back in good order: whoever takes it up
-// knows that nothing of it is under way, so a call that has started and has no result did not run.
-// What a dead process started, and nobody has looked into yet, is left as that process left it; the
-// store knows it of a call that waits for its tool.
+// releaseRound stores what is done and releases the round cleanly: nothing of it is under way, so a
+// started call without a result did not run. A call of a dead process that was not recovered yet
+// stays as it is; the store knows it as a call that waits for its tool.
 func (r *run) releaseRound(by cut) error {
 	if err := errors.Join(r.batch.saveResults(), r.call.bookOpenCall(by)); err != nil {
 		return err
@@ -51,7 +50,7 @@ func (r *run) shouldYield() bool {
 		r.cfg.Yields(r.round.ID)
 }
 
-// yieldRound gives the round back in good order: it is queued, and goes on by itself.
+// yieldRound releases the round cleanly: it is queued, and goes on when it gets a slot.
 func (r *run) yieldRound() error {
 	if err := errors.Join(r.batch.saveResults(), r.call.bookOpenCall(byDeath)); err != nil {
 		return err
@@ -64,9 +63,8 @@ func (r *run) yieldRound() error {
 	return nil
 }
 
-// endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread
-// legal. A model call that may have been sent is booked, with what cut it; of one that was not
-// there is no attempt.
+// endEarly ends a round before its answer, in any phase, and leaves the thread legal. It books a
+// model call that may have been sent, with what cut it; one that was not sent has no attempt.
 func (r *run) endEarly(reason regie.RoundEnd, note regie.Sentence) error {
 	if r.round.Phase != regie.PhaseModel {
 		return r.endInCalls(reason, note)

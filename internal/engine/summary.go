@@ -10,9 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// maxCompactions is how many summaries may follow each other before a step is asked without another
-// one. Each hides more than the one before, so a thread that is far above its budget, because its
-// model has changed, needs several.
+// maxCompactions bounds the consecutive summaries before a model call. Each hides more than the one
+// before; a thread far above its budget, after a change of model, needs several.
 const maxCompactions = 4
 
 // summary is a CONTEXT_SUMMARY on its way.

@@ -189,8 +189,8 @@ func (b *contextBudget) replayThread(stored store.Thread) {
 	}
 }
 
-// countedReply returns the newest reply in a prompt whose request was the present one's beginning,
-// and was counted by the model.
+// countedReply returns the newest reply in a prompt that the model counted and that began with the
+// present beginning.
 func countedReply(entries []prompt.Entry, model string, open func(*regie.Message) bool) *regie.Message {
 	for _, e := range slices.Backward(entries) {
 		m := e.Message

@@ -19,7 +19,7 @@ const (
 	maxWarmIdle  = 30 * time.Minute // older ones go when the next one comes: no clock runs for it
 )
 
-// warmKey names all that a rendered thread depends on beside what is stored in its session.
+// warmKey identifies the inputs of a rendered thread in addition to its session's rows.
 type warmKey struct {
 	provider, model string
 	pin             regie.Hash // the settings of the provider
@@ -62,7 +62,7 @@ func (w *warmth) removeThread(session regie.ID) *warmThread {
 	return k
 }
 
-// keepThread keeps a thread, in place of those that were used least lately.
+// keepThread keeps a thread and drops the least recently used ones.
 func (w *warmth) keepThread(k *warmThread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,9 +94,8 @@ func (b *contextBudget) warmKey(can provider.Capabilities) warmKey {
 	}
 }
 
-// keepWarm gives the thread back for the session's next round. One with a call of which nobody
-// knows the outcome is not kept: a person may find out (decision 5), which changes what is stored
-// behind it.
+// keepWarm keeps the thread for the session's next round, unless it has a call with an unknown
+// outcome: a person may find out (decision 5), which changes the stored rows.
 func (b *contextBudget) keepWarm() {
 	t := &b.thread
 	ended := b.round.Phase == regie.PhaseEnd

@@ -36,12 +36,11 @@ func (g *Gauge) Tokens(bytes int) int {
 // tools.
 const unseen = 4096
 
-// Counted is what a model call is taken to have used, so that a limit on tokens holds whatever is
-// claimed (spec 3.2): what its provider says, where that can be true of a request and a reply of so
-// many bytes. A reply may have more tokens than bytes that can be seen, for what was thought, but
-// not more than most. What is claimed to be less is estimated; what is claimed to be more, and may
-// be billed, is taken for the most that is reserved for such a call (decision 29), whose reply was
-// asked to have at most so many tokens.
+// Counted returns the usage to charge to a model call, so that a limit on tokens holds for any
+// claim (spec 3.2): the provider's claim where it is plausible for a request and a reply of these
+// bytes. A reply may have more tokens than visible bytes, for reasoning, but not more than most. A
+// lower claim is estimated; a higher one, which may be billed, counts as the most that is reserved
+// for such a call (decision 29) with a reply of at most asked tokens.
 func (g *Gauge) Counted(claimed regie.Usage, request, reply, most, asked int) regie.Usage {
 	estimate := int64(g.Tokens(request))
 	switch {
@@ -72,7 +71,7 @@ func (g *Gauge) Part(bytes int) int {
 	return int(float64(bytes)*rate + 0.5)
 }
 
-// Size is about how many bytes turns take in a request, whoever the provider is.
+// Size returns about how many bytes turns take in a request to any provider.
 func Size(turns []provider.Turn) int {
 	const frame = 40 // the keys around a turn, a part, a result
 	size := 0
@@ -99,7 +98,7 @@ func Size(turns []provider.Turn) int {
 type Room struct {
 	// Budget is what it should not pass.
 	Budget int
-	// Most is what it cannot pass: the model's window less the reply; 0 where nobody knows.
+	// Most is the upper bound: the model's window less the reply; 0 where it is unknown.
 	Most int
 	// Fixed is what of it is not the thread: levels and tools.
 	Fixed int

@@ -40,7 +40,7 @@ func (a *Answer) Check() Fault {
 	}
 }
 
-// Correction is what the model is told about a fault, once.
+// Correction is the model's correction for a fault, sent once.
 func (f Fault) Correction(french bool) string {
 	said := map[Fault][2]string{
 		FaultRaw: {
@@ -58,7 +58,7 @@ func (f Fault) Correction(french bool) string {
 	return said[0] + " Write the answer again, whole."
 }
 
-// Notice is what people are told about it.
+// Notice is the message about it for people.
 func (f Fault) Notice() regie.Sentence {
 	if f == FaultRaw {
 		return regie.Say("the answer shows raw JSON; it is asked for again in plain words")
@@ -81,12 +81,12 @@ func AnswerTo(thread []Entry, text string) Answer {
 	return out
 }
 
-// apology is a word of apology for what the writer did. "No file was found, unfortunately" is none.
+// apology matches the writer's own apology, not "No file was found, unfortunately".
 var apology = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:i(?:'|’)?m (?:so |very |really )?sorry|i am (?:so |very |really )?sorry|sorry,? (?:but|for|about|that)|` +
 	`apolog(?:y|ies|i[sz]e)|je suis (?:vraiment |sincèrement )?désolée?|désolée?,? (?:pour|de|mais|que)|je m(?:'|’)excuse|excuse[zs]?[- ]moi|mes excuses)`)
 
-// beginningOf returns where an apology stands that is one: behind it the text speaks of other
-// things.
+// beginningOf returns the part of a text where an apology counts as one: later the text has other
+// subjects.
 func beginningOf(text string) string {
 	text = strings.TrimSpace(text)
 	const most = 200
@@ -97,7 +97,7 @@ func beginningOf(text string) string {
 }
 
 // hasRawJSON reports whether a text is a JSON object or list, or has a paragraph or a fenced block
-// that is one. A list of two numbers, or an empty object, is no result that anybody dumped.
+// that is one. A list of two numbers, or an empty object, is no dumped result.
 func hasRawJSON(text string) bool {
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
 		paragraph = strings.TrimSpace(paragraph)

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// The degrees of importance of a chunk (spec 6.1). An agent's configuration says up to which one it
-// is told.
+// The degrees of importance of a chunk (spec 6.1). An agent's configuration sets the highest one to
+// include.
 const (
 	Essential = 1
 	Important = 2
@@ -16,11 +16,11 @@ const (
 	Nice      = 4
 )
 
-// DefaultDegree is how much an agent is told where nothing else is said.
+// DefaultDegree is the default degree of an agent.
 const DefaultDegree = Important
 
-// chunk is a piece of level 1 (spec 6.1): what is said, how much it matters, and when it is said at
-// all. Where two have one id, their conditions exclude each other.
+// chunk is a piece of level 1 (spec 6.1): its text, its importance, and its condition. Chunks with
+// the same id have conditions that exclude each other.
 type chunk struct {
 	id     string // its heading in the prompt, by which prompt show finds it
 	degree int
@@ -36,7 +36,7 @@ type chunk struct {
 	made func(d *Documentation) string
 }
 
-// chunks are in the order in which they are said: what never changes first, the agent's own words
+// chunks are in the order of the prompt: the constant ones first, the agent's own instructions
 // last.
 var chunks = []chunk{
 	{
@@ -155,7 +155,7 @@ const (
 		"Après une étape réussie, passe à la suivante. Une réponse qui ne fait aucun pas ne termine rien. Quand tout le travail est fait, "
 )
 
-// outsideTools names the programs whose tools are not ours.
+// outsideTools names the external programs that provide tools.
 func outsideTools(d *Documentation) string {
 	names := strings.Join(d.Servers, ", ")
 	switch {

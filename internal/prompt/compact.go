@@ -192,11 +192,10 @@ func Crowded(pieces []Piece, room Room) bool {
 	return room.isCrowded(countTokens(pieces[newestStart(pieces):]))
 }
 
-// WithoutModel returns the compaction of a thread of which no summary could be made, and what it
-// leaves: first the oldest results are dropped; where that does not free enough, the oldest
-// messages are hidden behind a list of what was asked and done, and where even the newest batch is
-// too much for the window, results of it are dropped too. It returns nil where nothing can be left
-// out.
+// WithoutModel returns the compaction of a thread when no summary could be made, and the remaining
+// size. It first drops the oldest results; if that does not free enough, it hides the oldest
+// messages behind a list of requests and calls; if even the newest batch exceeds the window, it
+// drops results of it too. It returns nil where nothing can be left out.
 func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID) (c *regie.Compaction, cut, left int) {
 	last := newestStart(pieces)
 	total, target := countTokens(pieces), max(room.Thread()*6/10, countTokens(pieces[last:])+room.leastGain())

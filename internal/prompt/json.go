@@ -18,7 +18,7 @@ import (
 type segment struct {
 	from  int // its first call
 	reply dialect.Reply
-	// told is a call that the dialect has no words for; it is told in the text.
+	// told is a call that the dialect cannot express; the text describes it.
 	told *regie.Call
 }
 

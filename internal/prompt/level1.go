@@ -12,8 +12,8 @@ import (
 // Documentation is what level 1 depends on.
 type Documentation struct {
 	Instructions string // the agent's own
-	// Degree is up to which importance the agent is told what is said of Regie, from Essential to
-	// Nice; zero means DefaultDegree.
+	// Degree is the highest importance to include about Regie, from Essential to Nice; zero means
+	// DefaultDegree.
 	Degree int
 	// French says it in French.
 	French bool
@@ -24,14 +24,12 @@ type Documentation struct {
 	Toolkits []string
 	// Index says that files.search_semantic is among its tools.
 	Index bool
-	// Servers are the outside programs whose tools the agent has, by the names that their tools
-	// begin with.
+	// Servers are the external programs that provide tools, by the prefix of their tools' names.
 	Servers []string
-	// Questions says that somebody is there to be asked.
+	// Questions says that a person can answer.
 	Questions bool
-	// Dialect is the one that the model replies in. How it does so in JSON, and which commands it
-	// has, stands behind level 1, like the declarations of tools: both are those of the round's
-	// tools.
+	// Dialect is the dialect of the model's replies. The instructions for JSON and its commands
+	// follow level 1, like declarations of tools: both belong to the round's tools.
 	Dialect regie.Dialect
 }
 

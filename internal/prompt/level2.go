@@ -6,7 +6,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// AgentsFile is the document in which a workspace tells agents its ways.
+// AgentsFile is a workspace's document for agents.
 const AgentsFile = "AGENTS.md"
 
 // level2Share is the part of the context budget that level 2 may take (decision 14).
@@ -29,8 +29,7 @@ type UserData struct {
 // Unread says to people why the workspace's document was not read.
 func Unread(why regie.Code) regie.Sentence { return regie.Say("it cannot be read (%s)", string(why)) }
 
-// notRead tells the model, and whoever looks at its prompt, that there is a document that it was
-// not given.
+// notRead tells the readers of the prompt that there is a document which it does not include.
 func notRead(d UserData) string {
 	if !d.French {
 		return AgentsFile + " is there and was not read: " + Unread(d.Unread).String() + "."
@@ -43,8 +42,8 @@ func Level2Bytes(l regie.Limits) int64 {
 	return int64(float64(l.ContextTokens) / level2Share / usualRate)
 }
 
-// Level2 is what every request says of the person's own data: nothing where there is none. It is
-// cut at the end of a line, and then says where the rest is.
+// Level2 returns the person's own data for every request, empty without any. It cuts at the end of
+// a line, and then names the rest.
 func Level2(d UserData) string {
 	return joinChunks(d.Skills, agentsText(d))
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// OpeningMark begins what stands before the first message of a round: nothing that a person says,
-// and no other notice, begins with it.
+// OpeningMark begins the opening of a round: no person's text and no other notice begins with it.
 const OpeningMark = "[ROUND_START]"
 
 // maxUserName bounds what a model reads of a user's name, in bytes.
@@ -30,8 +29,8 @@ func openedBy(o *regie.Opening, turn provider.Turn) provider.Turn {
 	return turn
 }
 
-// OpeningLine is what a model is told when a round begins: date, weekday, time, zone and user
-// (decision 14), on one line.
+// OpeningLine is the opening of a round for the model: date, weekday, time, zone and user (decision
+// 14), on one line.
 func OpeningLine(o *regie.Opening) string {
 	said := []string{dayOf(o.At, o.French)}
 	if !o.DayOnly {

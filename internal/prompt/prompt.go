@@ -29,11 +29,10 @@ type View struct {
 	French bool
 }
 
-// Turns renders a message. calls are those that the message owns, settled, or, for a system
-// message, those whose results it brings. A message that no model reads gives no turns. A batch
-// that one turn of the dialect cannot hold becomes several turns with their results between them:
-// those of the last come with the message that brings the results, so the two messages stand next
-// to each other.
+// Turns renders a message. calls are the message's own, settled, or, for a system message, those
+// with the results that it brings. A message that no model reads gives no turns. A batch that
+// exceeds one turn of the dialect becomes several turns with their results in between: the results
+// of the last come with the message that brings them, so the two messages are adjacent.
 func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	if m.ExcludeFromPrompt {
 		return nil
@@ -195,7 +194,7 @@ func ResultText(c *regie.Call) (text string, failed bool) {
 	return text, failed
 }
 
-// maxExecuted bounds what a model is told of edited arguments, in bytes.
+// maxExecuted bounds edited arguments in a prompt, in bytes.
 const maxExecuted = 4000
 
 // shorten cuts on a rune's boundary.

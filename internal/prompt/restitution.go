@@ -30,7 +30,7 @@ var restitution = [][2]string{
 	},
 }
 
-// Text is the guidance. It is said at the end of one request and is no part of the thread.
+// Text is the guidance at the end of one request; it is no part of the thread.
 func (r Restitution) Text() string {
 	language, out := 0, "[Guidance, not from the person] "
 	if r.French {
@@ -50,7 +50,7 @@ func indexOf(second bool) int {
 	return 0
 }
 
-// beginnings say whose words these are, and what is wanted, the next step or the answer: in English
+// beginnings name the author of the guidance and the goal, the next step or the answer: in English
 // and in French, natively and in JSON, with tools and without.
 var beginnings = [2][2][2]string{
 	{{

@@ -17,10 +17,9 @@ const skillsShare = 4
 // SkillBytes is how long the list of skills may be in a level 2 of so many bytes.
 func SkillBytes(level2 int64) int64 { return level2 / skillsShare }
 
-// SkillList is the list of skills in level 2, in the order in which they are given, in at most so
-// many bytes; what does not fit is counted, with the query for it. It is empty where there are
-// none. What a description says stands on a line of its own behind its name, so it can be nothing
-// else than a description.
+// SkillList is the list of skills in level 2, in order, within so many bytes; it counts the rest
+// and names the query for it. It is empty without skills. Each description is on a line of its own
+// after its name, so it cannot pass for anything else.
 func SkillList(skills []Skill, most int64, french bool) string {
 	if len(skills) == 0 {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Entry is a stored message with its calls: those that it owns, or, of a system message, those
-// whose results it brings.
+// Entry is a stored message with its calls: its own, or, for a system message, those with the
+// results that it brings.
 type Entry struct {
 	Message *regie.Message
 	Calls   []regie.Call
@@ -145,8 +145,8 @@ func (w Window) Shown(entries []Entry, from int, add func(e Entry, place int)) {
 	}
 }
 
-// placeOf returns where a piece stands in the thread, also where it is a request that is shown
-// behind the summary; -1 for the summary.
+// placeOf returns the place of a piece in the thread, also for a request shown after the summary;
+// -1 for the summary.
 func (w Window) placeOf(p *Piece) int {
 	for _, r := range w.Requests {
 		if p.Place < 0 && r.Message == p.Message {
@@ -175,7 +175,7 @@ const minDropped = 300
 // no advice.
 const maxDroppedError = 80
 
-// dropResult returns a call whose result is dropped, and whether that makes it shorter.
+// dropResult returns a call without its result, and whether that is shorter.
 func (v View) dropResult(c regie.Call) (regie.Call, bool) {
 	switch {
 	case c.Error != nil && len(c.Error.Message)+len(c.Error.Hint) > minDropped:
@@ -194,7 +194,7 @@ func resultSize(c *regie.Call) int {
 	return len(text)
 }
 
-// droppedText returns what stands where a result was dropped.
+// droppedText returns the text that replaces a dropped result.
 func (v View) droppedText(c *regie.Call) string {
 	name := "session.read_result"
 	if v.JSON == nil {
