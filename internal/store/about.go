@@ -27,7 +27,7 @@ func About(c *regie.Call) string {
 	return ""
 }
 
-// commandTool runs commands, whose result begins with an exit code.
+// commandTool runs commands; their results begin with an exit code.
 const commandTool = "shell.shell_exec"
 
 // ExitCode is that of a call's command which failed, "" for a call that ran none, or one that

@@ -6,9 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// CachedReply is an answer in the response cache (spec 6.4), under the key of what was asked. Its
-// session is the one whose reply it was, and whose removal takes it away; only the user and the
-// workspace of that session are ever given it.
+// CachedReply is an answer in the response cache (spec 6.4), under the key of its request. Its
+// session is the one of the original reply; removing that removes the answer. Only the user and the
+// workspace of that session get it.
 type CachedReply struct {
 	Key             regie.Hash
 	SessionID       regie.ID // where it is read; where it is kept, it is the one of the transition
@@ -19,7 +19,7 @@ type CachedReply struct {
 	Expires         time.Time
 }
 
-// CacheOf says whose answers a look into the response cache may find.
+// CacheOf is the owner of the answers that a lookup in the response cache may find.
 type CacheOf struct {
 	WorkspaceID, UserID regie.ID
 }

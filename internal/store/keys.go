@@ -19,10 +19,10 @@ type KeyedWrite struct {
 	// Fresh says that the key came for the first time, and Begun when it did.
 	Fresh bool
 	Begun time.Time
-	// Left says that the process that began it has ended: nobody is at work on it.
+	// Left says that the process that began the write has ended.
 	Left bool
-	// Status is the HTTP status that the write was answered with, 0 where nobody has noted that it
-	// was; Answer is what was noted, opaque to the store.
+	// Status is the HTTP status of the stored answer, 0 without one; Answer is the stored answer,
+	// opaque to the store.
 	Status int
 	Answer []byte
 }

@@ -65,7 +65,7 @@ func OpenAuditKey(dir, recorded string) ([]byte, error) {
 	return key, nil
 }
 
-// readAuditKey reads the key; where there is none the error is fs.ErrNotExist.
+// readAuditKey reads the key; it returns fs.ErrNotExist without one.
 func readAuditKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, auditKey)
 	key, err := os.ReadFile(path)
@@ -117,8 +117,8 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// MakeAuditKey reads the key of a data directory, and makes one where there is none; hash is what a
-// database records of it.
+// MakeAuditKey reads the key of a data directory, and makes one where it is missing; hash is the
+// value that a database records of it.
 func MakeAuditKey(dir string) (key []byte, hash string, err error) {
 	key, err = readAuditKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {

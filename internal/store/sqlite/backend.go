@@ -58,17 +58,17 @@ type Statements interface {
 	// NeedsHolder has some process look at a round, from a time on, whether or not this one lives
 	// then: it may be without a holder. Zero means at once. It goes with the transition.
 	NeedsHolder(round regie.ID, after time.Duration)
-	// Deadline has some process look for waits whose deadline has passed, once at is behind it. It
-	// goes with the transition.
+	// Deadline schedules a look for overdue waits at a time, in some process. It is part of the
+	// transition.
 	Deadline(at time.Time)
-	// Wrote is told the last row that was written to a log: whether it is there tells later whether
-	// the commit was done.
+	// Wrote records the last row written to a log: its presence tells later whether the commit was
+	// done.
 	Wrote(chain, seq int64, mac []byte)
 }
 
-// Holding says by what a transition names the logs that it holds. A transition holds sessions' logs
-// before their workspace's, and those of several sessions in the order in which they were made, so
-// that two never wait for each other.
+// Holding is how a transition names the logs that it holds. A transition holds sessions' logs
+// before their workspace's, and several sessions' logs in the order of creation, so that two
+// transitions never deadlock.
 type Holding int
 
 // The ways to name them.
@@ -159,12 +159,12 @@ func (t *tx) hurryCommit() {
 	}
 }
 
-// headStart is what who stores a piece of news has for claiming the round itself, before another
-// process is brought to it: whoever asked for it listens there.
+// headStart is the time that the process which stored a change has to claim the round before
+// another process is notified: the client of the request listens there.
 const headStart = 200 * time.Millisecond
 
-// needsHolder has some process go on with a round that nobody holds, from a time on. SQLite has one
-// process, which does so by itself.
+// needsHolder makes some process claim a round without a holder after a delay. SQLite has one
+// process, which claims it anyway.
 func (t *tx) needsHolder(round regie.ID, after time.Duration) {
 	if t.other != nil {
 		t.other.NeedsHolder(round, after)

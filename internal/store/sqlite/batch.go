@@ -8,7 +8,7 @@ import (
 )
 
 // batch collects the events of one transition, encoded before it enters the writer, and the
-// messages whose place in the log is known only inside it.
+// messages that get their place in the log only inside it.
 type batch struct {
 	fence    store.Fence
 	now      time.Time
@@ -120,7 +120,7 @@ func (b *batch) writeBatch(t *tx) {
 	}
 }
 
-// askingSeq returns where the event that asks stands in the log, once the events are stored.
+// askingSeq returns the sequence number of the event that asks, once the events are stored.
 func (b *batch) askingSeq() int64 { return b.first + int64(b.approval) }
 
 func hashOrZero(data []byte) regie.Hash {

@@ -60,8 +60,8 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ..
 	return first
 }
 
-// nextEvent returns the key of the next log row beside its place: SQLite counts them in the order
-// in which they come. Elsewhere several processes write, and each key follows from its place.
+// nextEvent returns the key of the next log row. SQLite counts rows in order. On a database with
+// several writing processes each key follows from its place.
 func (t *tx) nextEvent(chain, seq int64) int64 {
 	if t.other != nil {
 		return chain<<32 | seq

@@ -10,12 +10,11 @@ import (
 )
 
 // A client of the OpenAI-compatible endpoint brings tools of its own (decision 35). A call of one
-// stays PROPOSED when its round ends CLIENT_TOOLS, and is settled by the transition that starts the
-// session's next round, before anything of that: with the client's results, or as not run. So a
-// prompt never shows half a batch, and whatever dies in between leaves a session that goes on with
-// either.
+// stays PROPOSED when its round ends CLIENT_TOOLS. The transition that starts the session's next
+// round settles it first: with the client's results, or as not run. So a prompt never shows half a
+// batch, and a crash in between leaves a session that can continue either way.
 
-// ComponentClient is the author of the messages that a client's request brings beside the person's.
+// ComponentClient is the author of the messages in a client's request other than the person's.
 const ComponentClient = "client"
 
 // settlesClientCall reports whether a submission's message is that of a client's results, which the
@@ -129,9 +128,8 @@ func (s roundStore) Waiting(ctx context.Context, session regie.ID) ([]regie.Call
 		WHERE s.id = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, session)
 }
 
-// Unused returns the sessions of OpenAI-compatible clients in which nothing has happened since a
-// moment, the oldest first and at most so many, and when the next one's last activity was, zero
-// where there is none.
+// Unused returns the sessions of OpenAI-compatible clients without activity since a moment, the
+// oldest first, up to a number, and the time of the next one's last activity, zero without one.
 func (s roundStore) Unused(ctx context.Context, since time.Time,
 	most int,
 ) (sessions []regie.ID, next time.Time, err error) {

@@ -21,8 +21,8 @@ func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchang
 	})
 }
 
-// ExchangeOf returns the exchange whose reply proposed a call, of a copy in a fork the one that was
-// made, or CodeNotFound.
+// ExchangeOf returns the exchange of the reply that proposed a call, for a copy in a fork that of
+// the original, or CodeNotFound.
 func (s roundStore) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT e.round_id, e.number FROM calls c JOIN calls o ON o.id = coalesce(c.copy_of, c.id)
 		JOIN exchanges e ON e.round_id = o.round_id AND e.number = o.exchange WHERE c.id = ? AND e.reply_id = o.message_id`, call).Scan(&round, &exchange)

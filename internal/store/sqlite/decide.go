@@ -83,7 +83,7 @@ func (a *approvalRow) mayDecide(now time.Time) error {
 	return nil
 }
 
-// newDecisions returns the decisions that are news; one that somebody else has made is a conflict.
+// newDecisions returns the new decisions; a different earlier one by another person is a conflict.
 func (t waitTx) newDecisions(in store.Decide) ([]regie.Decision, error) {
 	var fresh []regie.Decision
 	for _, d := range in.Decisions {

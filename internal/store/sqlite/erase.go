@@ -230,8 +230,8 @@ func (t sessionTx) findEvidence(from string, args []any, fn func(regie.Hash)) er
 // hashes are the strings of a JSON text that may name a blob.
 var hashes = regexp.MustCompile(`\b[0-9a-fA-F]{64}\b`)
 
-// eraseBlobs erases the blobs that nothing names any more. What was put only now may belong to a
-// call whose intent is not stored yet.
+// eraseBlobs erases blobs without a reference. A recent blob may belong to a call with an intent
+// that is not stored yet.
 func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *store.Removed) error {
 	// What was put lately may not be named yet, as long as anything runs.
 	var before int64

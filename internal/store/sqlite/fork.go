@@ -11,14 +11,12 @@ import (
 )
 
 // Fork copies a session's thread, up to the end of the exchange at a point, into a new session:
-// messages and settled calls under new ids, and nothing that could go on by itself (decision 17).
-// Its log begins with what it was forked from and binds the copies like anything else, so that
-// neither session needs the other's content; whole results and attachments are blobs, which both
-// name.
+// messages and settled calls under new ids, and nothing that could run (decision 17). Its log
+// begins with the source and binds the copies like anything else, so that neither session needs the
+// other's content; both reference whole results and attachments as blobs.
 //
-// It returns CodeNotFound for a session or round that is not there, CodeBadRequest for a point that
-// is not in the log, and CodeConflict for a message whose content was erased. The same fork again
-// changes nothing.
+// It returns CodeNotFound for an unknown session or round, CodeBadRequest for a point that is not
+// in the log, and CodeConflict for a message with erased content. A repeated fork changes nothing.
 func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
 	now := time.Now().UTC()
 	if in.SessionID.IsZero() {
@@ -53,9 +51,8 @@ func (s sessionStore) forkedBefore(ctx context.Context, in store.Fork) (out stor
 	return out, true, explainError(err, FileName)
 }
 
-// copying is a fork on its way into the store. What is read from the source never changes any more,
-// but that a person may resolve an UNKNOWN call of it meanwhile: then the copy is UNKNOWN still,
-// and is asked about.
+// copying is a fork on its way into the store. The rows read from the source never change any more,
+// except that a person may resolve an UNKNOWN call meanwhile: then the copy is still UNKNOWN.
 type copying struct {
 	now      time.Time
 	to       regie.ID
@@ -165,8 +162,7 @@ func (c *copying) addEvent(kind regie.EventType, body any) {
 	c.events = append(c.events, newEvent(kind, body))
 }
 
-// copyMessage returns a copy. Its round and exchange stay those in which it was written: they are
-// where it comes from.
+// copyMessage returns a copy. Its round and exchange stay the original ones, as its origin.
 func (c *copying) copyMessage(m *regie.Message) regie.Message {
 	out := *m
 	if out.Copied == nil {

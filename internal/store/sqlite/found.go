@@ -20,7 +20,7 @@ type found struct {
 	err error
 }
 
-// firstRow returns the first of the rows that were read; sql.ErrNoRows where there is none.
+// firstRow returns the first of the rows; sql.ErrNoRows without one.
 func firstRow(rows [][]driver.Value, err error) found {
 	if err == nil && len(rows) == 0 {
 		err = sql.ErrNoRows
@@ -31,7 +31,7 @@ func firstRow(rows [][]driver.Value, err error) found {
 	return found{row: rows[0]}
 }
 
-// Scan reads the row; sql.ErrNoRows if there is none.
+// Scan reads the row; it returns sql.ErrNoRows without one.
 func (f found) Scan(dest ...any) error {
 	if f.err != nil {
 		return f.err

@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// heldRound is a round whose session's log a transition holds. The fence has the session's epoch.
+// heldRound is a round of a session with a log that a transition holds. The fence has the session's
+// epoch.
 type heldRound struct {
 	fence   store.Fence
 	owned   owned
@@ -31,7 +32,7 @@ func (t *tx) holdRound(round regie.ID) (r heldRound, err error) {
 	return r, unlessFound(err, notFound("round", round))
 }
 
-// heldSession is a session whose log a transition holds; head is its end.
+// heldSession is a session with a log that a transition holds; head is its end.
 type heldSession struct {
 	chain, head int64
 	workspace   regie.ID
@@ -40,7 +41,7 @@ type heldSession struct {
 	kind        regie.SessionType
 }
 
-// holdSession holds the log of a session that was not removed, and reads how it stands.
+// holdSession holds the log of a session that was not removed, and reads its state.
 func (t *tx) holdSession(id regie.ID) (s heldSession, err error) {
 	t.holdRow(ByOwner, id)
 	err = t.row(`SELECT s.n, c.head, s.workspace_id, s.name, s.state, s.type FROM sessions s JOIN chains c ON c.n = s.n

@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Inbox returns what waits for people, oldest first (spec 4.4), or what an id or a part of one
-// names, in whatever state. It returns CodeBadID for a part that no id has.
+// Inbox returns what waits for people, oldest first (spec 4.4), or the items that an id or a part
+// of one names, in any state. It returns CodeBadID for an impossible part.
 func (s sessionStore) Inbox(ctx context.Context, filter store.InboxFilter) (inbox store.Inbox, err error) {
 	if err := checkPart(filter.Short); err != nil {
 		return inbox, err
@@ -69,8 +69,8 @@ func afterClause(created, id, at, last string) string {
 		id + " > " + last + ") ORDER BY " + created + ", " + id
 }
 
-// byIDClause selects the rows whose id is the filter's or has its part, and otherwise those that
-// are open.
+// byIDClause selects the rows that match the filter's id or part of one, and otherwise the open
+// ones.
 func byIDClause(id, state string) string {
 	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR " + hasPart(id, "?4") + ") AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
 }
@@ -152,7 +152,7 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 func (s sessionStore) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
 	var result []byte
 	var blob regie.Hash
-	// In a fork the shortened result names the call that was made, of which the session has a copy.
+	// In a fork the shortened result names the original call; the session has a copy.
 	err := s.read.QueryRowContext(ctx,
 		"SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE (c.id = ?1 OR c.copy_of = ?1) AND s.id = ?2", call, session).Scan(&result, &blob)
 	switch {

@@ -34,10 +34,9 @@ type Inspection struct {
 	Backups        []string // names of the backups beside it, newest first
 }
 
-// Inspect looks into the database of a data directory. Where an engine holds it (live) it reads
-// beside the engine, as any reader does; where nobody does and all is in the file, it reads the
-// file alone; where a WAL is left, SQLite may make the -shm file that belongs to it. The check ends
-// with the context; all else is quick.
+// Inspect examines the database of a data directory. Under a running engine (live) it reads like
+// any reader; without one and with everything in the file, it reads the file alone; with a leftover
+// WAL, SQLite may create the -shm file. The check ends with the context; the rest is quick.
 func Inspect(ctx context.Context, dir string, live bool) Inspection {
 	in := Inspection{Path: filepath.Join(dir, FileName)}
 	in.Backups = listBackups(in.Path)

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// forgets is how many keys whose time is over a write with a key forgets at most.
+// forgets bounds the expired keys that one keyed write deletes.
 const forgets = 100
 
 // SetHolder says which process this is, as its leases have it. It is called before the store is

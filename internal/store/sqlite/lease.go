@@ -22,8 +22,7 @@ func (s roundStore) Lease(ctx context.Context, holder string, ttl time.Duration)
 		return nil
 	}
 	return s.writer.do(ctx, func(t *tx) error {
-		// What says of old commits that they were done goes on the way: whoever asks has asked long
-		// ago.
+		// Old records of commits are deleted on the way: their callers have asked long ago.
 		t.exec("DELETE FROM commits WHERE at < clock_timestamp() - interval '1 hour'")
 		t.one(store.ErrNewerSchema, `INSERT INTO holders (name, until) SELECT ?, clock_timestamp() + ? * interval '1 microsecond'
 			WHERE NOT EXISTS (SELECT 1 FROM goose_db_version WHERE version_id > ?)
@@ -44,8 +43,8 @@ func (s roundStore) EndLease(ctx context.Context, holder string) error {
 	})
 }
 
-// Succeed ends the leases of holders whose name begins so: of processes that certainly have ended,
-// because who asks has their place.
+// Succeed ends the leases of holders with a name prefix: these processes have certainly ended,
+// because the caller has their place.
 func (s roundStore) Succeed(ctx context.Context, begins string) error {
 	if s.other == nil {
 		return nil
@@ -74,8 +73,8 @@ func (t slotTx) mayClaim(chain int64, holder string) error {
 	return nil
 }
 
-// dropFence returns the fence of whoever holds the round now, where the seeded bug asks for it, and
-// the fence as it is everywhere else.
+// dropFence returns the fence of the present holder for the seeded bug, and the unchanged fence
+// otherwise.
 func (t slotTx) dropFence(fence store.Fence) store.Fence {
 	if fault.Bug(fault.BugNoEpoch) {
 		_ = t.row("SELECT epoch FROM rounds WHERE id = ?", fence.RoundID).Scan(&fence.Epoch)

@@ -15,7 +15,7 @@ import (
 const heard = `m.excluded = 0 AND (m.sender = 'AI' AND m.calls = 0 OR m.sender = 'SYSTEM' AND m.system_type <> 'DATA_ADDED' AND m.system_type <> 'ACTIONS_EXECUTED'
 	AND m.system_type <> 'CONTEXT_SUMMARY' AND m.system_type <> 'FORMAT_ERROR' AND m.system_type <> 'UNDONE')`
 
-// summaries reads sessions s with what a list says of them; ?1 is the user whose read marks count.
+// summaries reads sessions s with the columns of a list; ?1 is the user of the read marks.
 const summaries = "SELECT " + sessionColumns + `, w.name, coalesce(w.root, ''), c.head,
 		(SELECT count(*) FROM messages m WHERE m.session = s.n AND m.seq IS NOT NULL),
 		(SELECT count(*) FROM rounds r WHERE r.session = s.n),
@@ -69,14 +69,14 @@ func readSummaries(ctx context.Context, q querier, query string, args ...any) ([
 	}, query, args...)
 }
 
-// UserNamed returns the id of the user of that name, the zero id where there is none.
+// UserNamed returns the id of a user by name, the zero id without one.
 func (s sessionStore) UserNamed(ctx context.Context, name string) (id regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT id FROM users WHERE name = ?", name).Scan(&id)
 	return id, unlessFound(err, nil)
 }
 
 // SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show); user is
-// whose read mark counts.
+// the user of the read mark.
 func (s sessionStore) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
 	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -137,8 +137,8 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	return view, err
 }
 
-// Logs returns whose logs there are: workspaces' and users' first, each with its sessions' in the
-// order in which they were made, removed ones too.
+// Logs returns the owners of all logs: workspaces and users first, each with its sessions in order
+// of creation, removed ones too.
 func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err

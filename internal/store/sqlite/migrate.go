@@ -59,7 +59,7 @@ func checkSchema(ctx context.Context, db *sql.DB, path string) error {
 	return err
 }
 
-// Migrator migrates a database whose schema is oldest or later, or that is empty, to newest.
+// Migrator migrates an empty database, or one from schema oldest on, to newest.
 type Migrator struct {
 	*goose.Provider
 	Oldest, Newest int64
@@ -101,9 +101,9 @@ func (m Migrator) readVersion(ctx context.Context, db *sql.DB, path string) (cur
 // by a death.
 const unfinished = ".unfinished"
 
-// backUp writes a copy of the database to prefix, the schema that comes after it, and the time.
-// Whatever bears that name is whole and on the disk, however the process ends: SQLite itself
-// promises neither for what VACUUM INTO writes.
+// backUp writes a copy of the database to prefix, the new schema version, and the time. A file of
+// that name is complete and on the disk, even if the process dies: VACUUM INTO alone promises
+// neither.
 func backUp(ctx context.Context, db *sql.DB, prefix string, newest int64) error {
 	cut, err := filepath.Glob(prefix + "*" + unfinished + "*") // SQLite's journal of it too
 	if err != nil {
@@ -136,8 +136,8 @@ func backUp(ctx context.Context, db *sql.DB, prefix string, newest int64) error 
 	return syncDir(filepath.Dir(backup))
 }
 
-// schemaVersion reads the version that goose keeps; 0 for a new database. It is asked directly
-// because asking through goose would write into a database that a newer program owns.
+// schemaVersion reads the version that goose keeps; 0 for a new database. It reads it directly
+// because goose would write into the database of a newer program.
 func schemaVersion(ctx context.Context, db *sql.DB) (int64, error) {
 	var tables int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'").

@@ -9,12 +9,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// What is spent stands in three places, each written by the transition that learns of it: in the
-// row of the call, in the sum of its round, and, where anything of it was to be paid, in spending:
-// one row for each session and one for each workspace and day. What is reserved stands in the row
-// of the open call and in its round's sum alone: it becomes spent, or free, in one transition, and
-// nothing else has to be put right then. So a cap is compared with two sums, and a process that
-// dies leaves both as they were.
+// Spending is stored in three places, each written by the transition that learns of it: in the row
+// of the call, in the sum of its round, and, if it costs anything, in spending: one row per session
+// and one per workspace and day. A reservation is stored only in the row of the open call and in
+// its round's sum: one transition turns it into spending or frees it, and nothing else needs
+// correction. So a cap is compared with two sums, and a process that dies leaves both as they were.
 
 // ever is the day of the rows that count over all days.
 const ever = 0
@@ -48,9 +47,9 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 	return out, err
 }
 
-// reserveMoney adds what the caps leave of a reservation to its round's sum. What is reserved by
-// several at once is looked at by one after the other: whoever reserves under a cap that others
-// share holds a row of it until the commit.
+// reserveMoney adds what the caps leave of a reservation to its round's sum. Concurrent
+// reservations under a shared cap run one after the other: each holds a row of the cap until the
+// commit.
 func (t moneyTx) reserveMoney(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
 	var workspace regie.ID
 	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", fence.Chain).Scan(&workspace); err != nil {
@@ -65,8 +64,8 @@ func (t moneyTx) reserveMoney(fence store.Fence, wants store.Reservation, now ti
 	return out, nil
 }
 
-// grantMoney is as much of what is wanted as every cap leaves. A call of no session, whose fence is
-// zero, is by itself a run, and a session.
+// grantMoney returns as much of a reservation as every cap leaves. A call without a session, with a
+// zero fence, counts as a run and a session of its own.
 func (t moneyTx) grantMoney(wants store.Reservation, fence store.Fence, workspace regie.ID,
 	now time.Time,
 ) (store.Granted, error) {
@@ -197,14 +196,14 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 // same, so nothing is written.
 const worstCaseFor = 24 * time.Hour
 
-// attemptEstimated is 1 for a failed call whose cost is an estimate: it was cut. Only a reply that
-// ended, and could not be used, has its vendor's final count.
+// attemptEstimated is 1 for a failed call with an estimated cost: it was cut. Only a complete reply
+// that could not be used has its vendor's final count.
 const attemptEstimated = "CASE WHEN a.code IN ('EMPTY_REPLY', 'BAD_REPLY', 'PROVIDER_REJECTED') THEN 0 ELSE 1 END"
 
-// callsOf returns the columns of a spending over the calls of some rounds: what they cost, what may
-// be due beside it, how many there are whose cost nobody knows, and the estimated part of the cost.
-// columns stand before them, rounds says which rounds, behind stands behind. old is the parameter
-// for the moment before which a cut call no longer keeps its worst case.
+// callsOf returns the columns of a spending over the calls of some rounds: the cost, the amount
+// possibly due, the number of calls with an unknown cost, and the estimated part of the cost.
+// columns precede them, rounds selects the rounds, behind follows. old is the parameter for the
+// moment before which a cut call no longer keeps its worst case.
 func callsOf(columns, rounds, behind, old string) string {
 	return "SELECT " + columns + `coalesce(sum(c.cost_microusd), 0), coalesce(sum(CASE WHEN c.cost_microusd IS NULL THEN c.reserved_microusd ELSE 0 END), 0),
 			count(*) - count(c.cost_microusd), coalesce(sum(c.cost_microusd * c.estimated), 0)

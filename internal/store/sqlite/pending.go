@@ -62,7 +62,7 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	return nil
 }
 
-// waiting counts what a round has asked people and nobody has answered.
+// waiting counts the open approvals and questions of a round.
 type waiting struct{ approvals, questions int }
 
 func (t pendingTx) countAsked(round regie.ID) (a waiting) {
@@ -79,7 +79,7 @@ func (a waiting) mustStay(leavesWaits, leavesApprovals bool) bool {
 // superseded says why a call was not run that a message steered past.
 const superseded = "the person wrote something else instead of answering"
 
-// parkUnlessSteered parks a round, unless a message that steers it came before, of somebody who may
+// parkUnlessSteered parks a round, unless a steering message came before from a person who may
 // answer: then what it would wait for is withdrawn at once.
 func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) bool {
 	steering := t.pendingOf(fence.Chain, true)
@@ -233,10 +233,10 @@ func (t pendingTx) withdrawMessage(session regie.ID, chain int64, event withdraw
 	t.appendEvent(session, chain, now, regie.EventMessageWithdrawn, event)
 }
 
-// TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in
-// the thread (decision 10). Whether it does or the round takes it in is decided here: who comes
-// second is told so, by CodeConflict. Taking back what came back already changes nothing. With a
-// token, what did not come with it is not there.
+// TakeBack takes back and returns a message that waits for its turn: it never gets a place in the
+// thread (decision 10). This transition decides whether it comes before the round takes the
+// message; otherwise it returns CodeConflict. A repeat changes nothing. With a token, other tokens'
+// messages do not exist.
 func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.ID) (out regie.Message, err error) {
 	now := time.Now().UTC()
 	err = s.writer.do(ctx, func(t *tx) error {
@@ -266,8 +266,8 @@ func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.
 	return out, err
 }
 
-// Withdrawn returns the messages that the end of a session's newest round gave back, in the order
-// in which they came (decision 10).
+// Withdrawn returns the messages that the end of a session's newest round gave back, in order of
+// arrival (decision 10).
 func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
 	return readMessages(ctx, s.read, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
 			JOIN messages o ON o.id = r.trigger_message_id WHERE r.session = s.n ORDER BY r.number DESC LIMIT 1), 0) ORDER BY m.pending_seq`, session)

@@ -12,13 +12,12 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// Places in the queue (decision 43) follow from the slots; each log says at which place its session
-// waits, from the transition that moved it. Where several processes write, another session's log
-// may be held by somebody else just then: waiting for it could be for ever, so it is left out, and
-// told by whoever looks at the queue next.
+// Places in the queue (decision 43) follow from the slots; each log has its session's place, from
+// the transition that moved it. With several writing processes, another one may hold a session's
+// log for long: such a session is skipped, and the next look at the queue tells it.
 
-// maxPlaces bounds how many places are told as they move: those who wait behind hear of theirs when
-// they come among these.
+// maxPlaces bounds the places that are told as they move: a session further back hears of its place
+// when it comes among these.
 const maxPlaces = 20
 
 // tellPlace tells one session its place.

@@ -31,7 +31,7 @@ func (s slotStore) Presences(ctx context.Context, since time.Time) ([]store.Pres
 		since.UnixMicro())
 }
 
-// UserName returns a user's name, "" where there is none.
+// UserName returns a user's name, "" without one.
 func (s slotStore) UserName(ctx context.Context, id regie.ID) (name string, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT name FROM users WHERE id = ?", id).Scan(&name)
 	return name, unlessFound(err, nil)

@@ -8,11 +8,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// SetAside has a running round that no engine here can go on with keep nobody else from running. It
-// leaves the queue, stands like an orphan, and asks anew when it is claimed. With a notice it waits
-// for the settings of its provider (decision 54), until the deadline, when its session is paused; a
-// round that does not run, is paused or is to be stopped stays as it is then. It returns
-// store.ErrElsewhere where another holder's lease covers the round.
+// SetAside frees the slot of a running round that no engine here can continue. The round leaves the
+// queue like an orphan, and asks for a slot when it is claimed. With a notice it waits for the
+// settings of its provider (decision 54) until the deadline, when its session is paused; a round
+// that does not run, is paused or is to be stopped stays unchanged. It returns store.ErrElsewhere
+// where another holder's lease covers the round.
 func (s roundStore) SetAside(ctx context.Context, in store.SetAside) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {

@@ -29,8 +29,8 @@ func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 	return out, err
 }
 
-// LogProxied stores what became of model calls that were passed on, and books what they cost. A
-// call that somebody else has settled meanwhile is left as it is.
+// LogProxied stores the outcome of proxied model calls, and books their cost. A call that another
+// process has settled meanwhile stays unchanged.
 func (s moneyStore) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	if len(calls) == 0 {
 		return nil
@@ -53,8 +53,8 @@ func (t moneyTx) logAll(calls []store.Proxied) {
 	}
 }
 
-// logProxied stores what became of a call, and reports whether it did: one that is OPEN no more has
-// been settled, and booked, by somebody else.
+// logProxied stores the outcome of a call, and reports whether it did: another process has settled
+// and booked a call that is not OPEN any more.
 func (t moneyTx) logProxied(c *store.Proxied) bool {
 	var cost any
 	if c.Money.Known {
@@ -69,8 +69,8 @@ func (t moneyTx) logProxied(c *store.Proxied) bool {
 		c.Usage.Output, c.Usage.CacheRead, cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds()) == 1
 }
 
-// LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what
-// was reserved for them may be due. A call that began since is another's, and is left alone.
+// LeftProxied ends OPEN calls of a dead process: their cost is unknown, so their reservation may be
+// due. A later call belongs to another process and stays unchanged.
 func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		left, err := readAll(t, func(row scanner, c *store.Proxied) error {

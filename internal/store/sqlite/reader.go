@@ -27,7 +27,7 @@ type reader struct {
 	translate func(query string) string
 	arguments func(args []any) ([]any, error)
 	isolation sql.IsolationLevel
-	// again is Backend.Read; nil for SQLite, whose file is always there.
+	// again is Backend.Read; nil for SQLite, which never loses its file.
 	again func(ctx context.Context, read func(context.Context) error) error
 }
 

@@ -12,15 +12,14 @@ import (
 
 var errReadOnly = regie.Errorf(regie.CodeReadOnly, "the store was opened for reading only")
 
-// OpenReadOnly opens the database of a data directory for reading, beside an engine that may be
-// writing it (spec 11.1). It makes no directory, no database and no key, and migrates nothing;
-// SQLite keeps its -wal and -shm beside the file and makes them where they are missing. Transitions
-// return CodeReadOnly. Only Verify needs the audit key.
+// OpenReadOnly opens the database of a data directory for reading, next to an engine that may be
+// writing it (spec 11.1). It creates no directory, database or key, and migrates nothing; SQLite
+// keeps -wal and -shm next to the file and creates them where they are missing. Transitions return
+// CodeReadOnly. Only Verify needs the audit key.
 //
-// It returns CodeNotFound where there is no database, CodeConflict for an older schema,
-// CodeNewerSchema for a newer one, CodeCorrupt, also where only the audit key of a database is
-// left, CodeNoPermission, and CodeReadOnly where -wal and -shm are missing and the directory does
-// not let SQLite make them.
+// It returns CodeNotFound without a database, CodeConflict for an older schema, CodeNewerSchema for
+// a newer one, CodeCorrupt, also where only the audit key is left, CodeNoPermission, and
+// CodeReadOnly where -wal and -shm are missing in a directory without write permission.
 func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	path := filepath.Join(dir, FileName)
 	f, err := os.Open(path) // asked here, because SQLite has one answer for all that can be wrong with a file

@@ -125,7 +125,7 @@ func (t roundTx) insertCall(chain int64, c *regie.Call) {
 		resolved, by, as, note, c.CopyOf)
 }
 
-// callDuration returns how long a settled call took; there is none of a call that did not run.
+// callDuration returns how long a settled call took; nil for a call that did not run.
 func callDuration(c *regie.Call) any {
 	if !c.State.Settled() {
 		return nil

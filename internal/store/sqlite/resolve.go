@@ -8,10 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ResolveCall stores what a person found out about a call whose outcome nobody knew (decision 5):
-// it happened, and the call is SUCCEEDED, or it did not, and it is FAILED. Its error stays: that
-// nobody knew is part of the audit. The same word again changes nothing; any other call, and
-// another word, get CodeConflict.
+// ResolveCall stores a person's finding about a call with an unknown outcome (decision 5): it
+// happened, and the call is SUCCEEDED, or it did not, and it is FAILED. Its error stays as a part
+// of the audit. A repeat changes nothing; any other call, and another finding, get CodeConflict.
 func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {

@@ -10,12 +10,11 @@ import (
 )
 
 // Claim makes holder the one holder of a running round: the session's epoch rises, so that an
-// earlier holder can no longer write (invariant 8). It returns the round as it stands. It counts as
-// a resume where the holder before was another one that did not let go: a holder that the database
-// went away from, and that takes its own round up again, has not died in it (spec 5.3). Of a
-// session whose log somebody holds for more than a second it returns CodeDatabaseLocked: who claims
-// many rounds goes on with the next one. Where no slot is free the round is queued, and it returns
-// store.ErrQueued.
+// earlier holder can no longer write (invariant 8). It returns the round. It counts as a resume
+// where a different holder had not released the round: a holder that lost the database and takes
+// its own round up again has not died in it (spec 5.3). Where another transition holds the
+// session's log for more than a second it returns CodeDatabaseLocked, so that the caller can go on
+// with other rounds. Without a free slot the round is queued, and it returns store.ErrQueued.
 func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
 	var before string
@@ -85,10 +84,10 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 		b.addMessage(in.Message)
 	}
 	parks := !in.WaitUntil.IsZero() || in.Pause
-	// spec 3.4: nobody notices
+	// spec 3.4: people do not notice
 	unseen := in.Attempt.Purpose == regie.PurposeSummary || in.Attempt.Code == regie.CodeContextTooLarge &&
 		in.Attempt.Partial == ""
-	// What follows tells it all, where nobody has seen anything of it.
+	// The next event covers it where people have seen nothing of it.
 	quiet := parks || in.Fallback != nil
 	if in.Retry != nil && !unseen && (!quiet || in.Attempt.Partial != "") {
 		b.addEvent(regie.EventStreamReset, resetEvent{
@@ -132,9 +131,8 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	})
 }
 
-// waitNetwork stores that a round waits for the network. What comes true at the deadline, the next
-// attempt, is part of what is known of the outage. A paused session waits without a deadline: it
-// goes on when somebody resumes it.
+// waitNetwork stores that a round waits for the network. The deadline, the next attempt, is part of
+// the outage. A paused session waits without a deadline until a person resumes it.
 func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) {
 	id := regie.NewID()
 	t.waits.storeWait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now)
@@ -147,8 +145,8 @@ func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time)
 	t.waits.pauseRound(fence.RoundID, fence.Chain, now)
 }
 
-// lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by
-// hand ended the one before.
+// lastOutage returns the last outage of an exchange, nil for none: a manual resume ends the one
+// before.
 func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (outage *regie.Outage, err error) {
 	var state regie.WaitState
 	err = q.QueryRowContext(ctx,
@@ -234,8 +232,7 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 			now)
 		// Nor does it wait for a slot.
 		t.exec("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain)
-		// what waited for the round's end is given back at once, so that whoever stops it can be
-		// told
+		// what waited for the round's end is given back at once, for the answer to the stop request
 		if word == regie.StopStop {
 			t.pending.giveBack(r.fence, t.pending.pendingOf(chain, false), now)
 		}
@@ -280,9 +277,9 @@ func (s roundStore) Resume(ctx context.Context, round regie.ID) error {
 	})
 }
 
-// Release gives a round back without ending it: its holder shuts down or has obeyed a pause.
-// Another may claim it. What is reserved for a model call that was not sent is given back too:
-// whoever makes the call reserves anew.
+// Release releases a round without ending it: its holder shuts down or has obeyed a pause. Another
+// holder may claim it. The reservation of a model call that was not sent is freed too: the next
+// holder reserves anew.
 func (s roundStore) Release(ctx context.Context, fence store.Fence) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, false)

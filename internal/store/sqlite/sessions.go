@@ -9,7 +9,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// EnsureUser returns the user of that name and makes it if there is none (spec 11.2: single-user by
+// EnsureUser returns the user of a name and makes it where it is missing (spec 11.2: single-user by
 // default).
 func (s sessionStore) EnsureUser(ctx context.Context, name string) (regie.User, error) {
 	user := regie.User{ID: regie.NewID(), Name: name, CreatedAt: time.Now().UTC()}

@@ -11,10 +11,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Slots (spec 5.1, decision 21) are rows: what a session has of those of its owner in its
-// workspace. Who takes one, or a place in the queue, holds the owner's slots until the commit, so
-// that two never take the same one. Who gives one back holds nothing: whoever gives looks at the
-// queue after the commit, and so does whoever was queued, so the later of the two sees both.
+// Slots (spec 5.1, decision 21) are rows: a session's use of its owner's slots in its workspace. A
+// transition that takes one, or a place in the queue, holds the owner's slots until the commit, so
+// that two never take the same one. One that frees a slot holds nothing: both it and the one that
+// queues look at the queue after the commit, so the later of the two sees both.
 
 // SetSlots says how many slots there are. It is called before the store is used; where it was not,
 // there are as many as are asked for.
@@ -153,8 +153,8 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 	return t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
-// Yield gives a running round back in good order, as Release does, because another one takes its
-// slot: it is queued and goes on by itself (decision 21).
+// Yield releases a running round cleanly, as Release does, because another one takes its slot: it
+// is queued and resumes when it gets a slot (decision 21).
 func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -171,9 +171,9 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	})
 }
 
-// RequestControl answers what a round that the session started now would get, and reserves a free
-// slot for it (decision 43). A session whose round is queued comes first among the chats. It
-// returns CodeNotFound, and CodeConflict for a session that can start no round.
+// RequestControl returns what a round that the session started now would get, and reserves a free
+// slot for it (decision 43). A session with a queued round comes first among the chats. It returns
+// CodeNotFound, and CodeConflict for a session that can start no round.
 func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
 	now := time.Now().UTC()
 	until := now.Add(in.For).Truncate(time.Microsecond)
@@ -215,8 +215,8 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 			}
 			return nil // a round that waits asks by itself when it goes on
 		case d.Outcome == slot.Switch:
-			// whose round is switched from lets go at the end of its step, and nobody else gets
-			// what it gives back
+			// the round that is switched from stops at the end of its step, and its slot is
+			// reserved
 			out.State, out.Position = store.ControlQueued, d.Position // until then a message has to wait
 			if lost := slot.Lost(t.w.slots, all, chain, o.kind, now); lost != 0 {
 				t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost)

@@ -33,13 +33,13 @@ const (
 type Config struct {
 	// Dir is the data directory; it is made with mode 0700 if it is missing.
 	Dir string
-	// Notify is told on the writer's goroutine.
+	// Notify is called on the writer's goroutine.
 	Notify store.Notify
 	// BusyTimeout is how long another program may hold the file, in milliseconds; zero means 5,000.
 	BusyTimeout int
-	// Gate is asked before each transition, and told after its commit whether it wrote anything;
-	// its error is what the caller gets, whatever was committed. It is for harnesses that end a
-	// process at such a moment, in which nothing may go on; nil lets all pass.
+	// Gate is called before each transition, and after its commit with whether it wrote anything;
+	// the caller gets its error, even after a commit. It is for harnesses that end a process at
+	// such a moment, in which nothing may go on; nil lets all pass.
 	Gate func(committed, wrote bool) error
 	// Migrations replaces the migrations of this program: for tests of the next one.
 	Migrations fs.FS
@@ -72,9 +72,10 @@ type core struct {
 	holder string // as SetHolder has it
 }
 
-// Open opens the data directory's database, makes it if there is none, and migrates it forward. It
-// returns CodeNewerSchema for a database of a newer program, CodeSchemaTooOld for one that cannot
-// be migrated, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or CodeDiskFull.
+// Open opens the data directory's database, creates it where it is missing, and migrates it
+// forward. It returns CodeNewerSchema for a database of a newer program, CodeSchemaTooOld for one
+// that cannot be migrated, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or
+// CodeDiskFull.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	fault.Point(fault.OpenBefore)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {

@@ -88,8 +88,8 @@ func (t roundTx) storeSubmission(b *batch, in *store.Submission, out *store.Acce
 	b.writeBatch(t.tx)
 }
 
-// Known reports whether a session has a message with this client's id: whoever sends it again
-// repeats it (spec 2.3). No message has the empty one.
+// Known reports whether a session has a message with this client's id: a submission with it is a
+// repeat (spec 2.3). No message has the empty one.
 func (s roundStore) Known(ctx context.Context, session regie.ID, clientID string) (known bool, err error) {
 	if clientID == "" {
 		return false, nil
@@ -129,10 +129,9 @@ func (t roundTx) findEarlier(session regie.ID, message regie.Message, out *store
 	return true, err
 }
 
-// sameAgain returns CodeKeyReused where a stored message says something else than one that comes
-// with its client's id: what is new would be lost without a word. One whose text is erased, that no
-// person said, or that is the answer to a question, which is stored as it was understood, is taken
-// as it is.
+// sameAgain returns CodeKeyReused where a stored message differs from one with the same client's
+// id: the new text would be lost silently. A message with an erased text, without a person as
+// author, or that answers a question, which is stored as it was understood, is accepted.
 func (t roundTx) sameAgain(stored regie.ID, message *regie.Message) error {
 	var was regie.Message
 	err := t.row(`SELECT b.body FROM messages m JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) JOIN event_bodies b ON b.n = e.n
@@ -197,8 +196,8 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 	return epoch, o, nil
 }
 
-// beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from
-// 1: then nobody holds the session.
+// beginSlot takes the slot of a new round, or a place in the queue, which it returns, from 1: then
+// the session has no holder.
 func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int) {
 	d := t.slots.askSlot(o, askFor(o.kind, reason), now)
 	if d.Outcome != slot.Queue && d.Outcome != slot.Switch {
@@ -245,7 +244,7 @@ func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) {
 		open.Reserved, now.UnixMicro())
 }
 
-// insertMessage stores the row of a message whose content is the body of its event: of
+// insertMessage stores the row of a message; its content is the body of its event, of
 // message_pending until it is admitted.
 func (t roundTx) insertMessage(chain int64, m *regie.Message, pending bool) {
 	variant, err := m.Variant()
@@ -291,7 +290,6 @@ type roundEvent struct {
 type stateEvent struct {
 	State regie.SessionState `json:"state"`
 	End   regie.SessionEnd   `json:"end_reason,omitempty"`
-	// Position is the place at which a session waits in the queue, from 1. It is told again when it
-	// moves.
+	// Position is the session's place in the queue, from 1. It is told again when it changes.
 	Position int `json:"position,omitempty"`
 }

@@ -135,9 +135,9 @@ func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
 
 var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked already")
 
-// TokenBySecret returns the token whose secret has a hash, in whatever state, with its user. It
-// returns CodeNotFound where there is none, or its user is disabled. Nothing of it is kept in
-// memory: what was revoked, on whatever node, is found revoked.
+// TokenBySecret returns the token with the hash of a secret, in any state, with its user. It
+// returns CodeNotFound without one, and for a disabled user. It caches nothing, so that a
+// revocation on any node takes effect.
 func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token regie.Token, user regie.User,
 	err error,
 ) {

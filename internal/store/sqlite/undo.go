@@ -11,13 +11,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// BeginUndo stores that an undo is intended, with each file as it was found and as it is to be
-// (decision 16): nothing has changed by then, and the contents of both are blobs already. holder
-// holds the session from then on, until FinishUndo. It returns what is stored: the same undo again
-// changes nothing, in whatever state it is, and is not held.
+// BeginUndo stores the intent of an undo, with each file's present and future state (decision 16):
+// nothing has changed by then, and both contents are blobs already. holder holds the session from
+// then on, until FinishUndo. It returns the stored undo: a repeat changes nothing, in any state,
+// and is not held.
 //
-// It returns CodeRoundInProgress while a round of the session is open, CodeConflict while another
-// undo of the workspace is under way or where the id is taken, and CodeNotFound.
+// It returns CodeRoundInProgress while a round of the session is open, CodeConflict during another
+// undo of the workspace or for a taken id, and CodeNotFound.
 func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
@@ -111,8 +111,9 @@ func (t undoTx) mayUndo(session heldSession) error {
 	return err
 }
 
-// undoFits refuses an undo of a round of another session, or of an undo that is not a done one of
-// that round, and one whose files are not kept: nothing changes before what there is can come back.
+// undoFits refuses an undo of a round of another session, of an undo that is not a finished one of
+// that round, and one without stored file contents: nothing changes before its former content is
+// safe.
 func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 	var fits bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE id = ?1 AND session = ?2)

@@ -67,7 +67,7 @@ func (s undoStore) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 	return out, err
 }
 
-// acted selects rounds r of which an action was started.
+// acted selects rounds r that started an action.
 const acted = `EXISTS (SELECT 1 FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id AND c.kind = 'action' AND c.started_at IS NOT NULL)`
 
 // UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part
@@ -88,8 +88,8 @@ func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) 
 		filter.Root, filter.SessionID, filter.ID, filter.Short, filter.Talk, cmp.Or(filter.Limit, 100))
 }
 
-// callsOfTree reads the actions of a round that were started, and those of the rounds of its
-// sub-agents, whose sessions its calls made.
+// callsOfTree reads the started actions of a round and of the rounds of its sub-agents, in the
+// sessions that its calls made.
 const callsOfTree = `FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id JOIN sessions s ON s.n = c.session
 	WHERE c.kind = 'action' AND c.started_at IS NOT NULL AND e.round_id IN (
 		WITH RECURSIVE tree (id) AS (SELECT id FROM rounds WHERE id = ? UNION SELECT r.id FROM tree t JOIN exchanges x ON x.round_id = t.id
@@ -132,8 +132,8 @@ func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSo
 	return out, err
 }
 
-// Later returns what has changed files of a workspace since a moment, and what is about to, for
-// whoever wants to know why a file is not as it was left.
+// Later returns what has changed files of a workspace since a moment, and what is about to, to
+// explain why a file differs.
 func (s undoStore) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
 	var out store.Later
 	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {

@@ -14,7 +14,7 @@ func (s sessionStore) Session(ctx context.Context, id regie.ID) (regie.Session, 
 	return readSession(ctx, s.read, id)
 }
 
-// Round returns a round as it stands.
+// Round returns a round.
 func (s sessionStore) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
 	return readRound(ctx, s.read, id)
 }

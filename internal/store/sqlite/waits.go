@@ -35,8 +35,8 @@ type reviewEvent struct {
 	Said          regie.Verdict `json:"verdict,omitempty"`
 }
 
-// hashShown returns the hash of what is put to a person of a call. It is that of the review as it
-// comes back from the store: bytes that are no UTF-8 do not survive the way there.
+// hashShown returns the hash of a review as a person sees it. It hashes the form that comes back
+// from the store: bytes that are no UTF-8 do not survive storage.
 func hashShown(review *regie.Review) (regie.Hash, error) {
 	asked := *review
 	asked.Decision = nil

@@ -99,19 +99,19 @@ func (s approvalStore) nextDeadline(ctx context.Context) (deadline time.Time, er
 	return deadline, unlessFound(err, nil)
 }
 
-// dueAtOnce is how many waits whose deadline has passed are looked for at once.
+// dueAtOnce bounds the overdue waits of one look.
 const dueAtOnce = 1000
 
-// dueWait is an open wait whose deadline has passed.
+// dueWait is an overdue open wait.
 type dueWait struct {
 	id              regie.ID
 	chain, deadline int64
 }
 
-// ExpireWaits ends the waits whose deadline has passed, one after another: what they waited for is
-// NOT_RUN(EXPIRED), and their rounds can go on (decision 11). It returns the rounds that can be
-// claimed now, and the next deadline, zero where none is: one that has passed where some of them
-// could not be ended. It returns an error only where it ended none.
+// ExpireWaits ends overdue waits one after another: what they waited for is NOT_RUN(EXPIRED), and
+// their rounds can go on (decision 11). It returns the rounds that can be claimed now, and the next
+// deadline, zero without one: a past one where some waits could not be ended. It returns an error
+// only where it ended none.
 func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time,
 	err error,
 ) {

@@ -24,8 +24,8 @@ type head struct {
 }
 
 // writer owns the one writing connection. run is its goroutine; every other method is called on it,
-// except do and close. It speaks to the driver directly: an exchange has some twenty statements,
-// whose conversions and locks in database/sql take processor time.
+// except do and close. It uses the driver directly: an exchange has some twenty statements, and the
+// conversions and locks of database/sql take processor time.
 type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
@@ -173,7 +173,7 @@ func (w *writer) close() error {
 	return w.failed
 }
 
-// run runs groups of transitions until it is asked to end.
+// run runs groups of transitions until close.
 func (w *writer) run() {
 	defer close(w.stopped)
 	err := w.conn.Raw(func(conn any) error {
@@ -246,7 +246,7 @@ type group struct {
 
 // tryGroup runs the transitions in one transaction, and those that come meanwhile. It returns the
 // index of one that failed after it had written, in which case everything was rolled back, or -1.
-// Transitions that failed before they wrote anything keep their error and harm nobody.
+// Transitions that failed before they wrote anything keep their error and do not affect the others.
 func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
@@ -317,7 +317,7 @@ func (w *writer) prepare(query string) (statement, error) {
 	return stmt, nil
 }
 
-// control runs a statement that is none of a transition, such as COMMIT.
+// control runs a statement outside the transitions, such as COMMIT.
 func (w *writer) control(query string) error {
 	stmt, err := w.prepare(query)
 	if err == nil {
