@@ -189,9 +189,9 @@ func (c keyCheck) checkNode(n *yaml.Node, of reflect.Type, key, rule string) (er
 	case !null:
 		err = c.checkScalar(n, of, key, c[rule])
 	}
-	if held, is := reflect.TypeAssert[interface{ check() error }](reflect.New(of)); is && err == nil {
+	if held, is := reflect.TypeAssert[interface{ checkValues() error }](reflect.New(of)); is && err == nil {
 		if err = n.Decode(held); err == nil {
-			err = held.check()
+			err = held.checkValues()
 		}
 		if err != nil {
 			return invalidNode(n, "%s: %v", key, err)

@@ -48,8 +48,8 @@ func (h *Hook) Verdict() regie.Verdict {
 	return map[string]regie.Verdict{FailureAsk: regie.VerdictMustAsk, FailureAllow: regie.VerdictAllow}[h.OnFailure]
 }
 
-// checkHook holds a hook to what its words mean together.
-func (h *Hook) checkHook() error {
+// checkValues holds a hook to what its words mean together.
+func (h *Hook) checkValues() error {
 	on, command := regie.HookPoint(h.On), ""
 	if len(h.Command) > 0 {
 		command = h.Command[0]

@@ -260,8 +260,8 @@ func (p *Provider) completeProvider(env func(string) string, path string) error 
 	return nil
 }
 
-// checkProvider holds what is written of a provider to what can be meant.
-func (p *Provider) checkProvider() error {
+// checkValues holds what is written of a provider to what can be meant.
+func (p *Provider) checkValues() error {
 	for size, model := range p.Models {
 		if strings.TrimSpace(model) == "" {
 			return regie.Errorf(regie.CodeBadRequest, "models.%s names no model: name one, or leave it out", size)

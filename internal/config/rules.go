@@ -49,9 +49,9 @@ func (r Rule) Place() (name string, below bool) {
 	return r.Path, false
 }
 
-// checkRule holds a rule to what its words mean together. One that says less than its author meant
-// would be worse than none.
-func (r Rule) checkRule() error {
+// checkValues holds a rule to what its words mean together. One that says less than its author
+// meant would be worse than none.
+func (r Rule) checkValues() error {
 	name, _ := r.Place()
 	switch {
 	case r.Path != "" && len(r.Argv) > 0:

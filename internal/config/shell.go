@@ -29,7 +29,7 @@ type Shell struct {
 // SandboxAuto leaves the sandbox to what works on the machine.
 const SandboxAuto = "auto"
 
-func (s *Shell) checkShell() error {
+func (s *Shell) checkValues() error {
 	for _, place := range s.Read {
 		if !filepath.IsAbs(place) || filepath.Clean(place) == "/" {
 			return regie.Errorf(regie.CodeBadRequest, "%q is not an absolute path below /", place)

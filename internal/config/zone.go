@@ -17,7 +17,7 @@ type Workspace struct {
 	TimeZone string `yaml:"time_zone"`
 }
 
-func (w *Workspace) checkWorkspace() error {
+func (w *Workspace) checkValues() error {
 	if w.TimeZone == "" {
 		return nil
 	}

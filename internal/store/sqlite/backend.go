@@ -45,10 +45,8 @@ type Statements interface {
 	// Hold takes logs for this transition alone, before anything of them is read: what it reads
 	// afterwards stays so until its commit.
 	Hold(by Holding, key any)
-	// HoldIfFree takes a log that nobody holds just now, whatever this transition holds already;
-	// Held tells whether it did.
-	// HoldSlots takes the slots of a user in a workspace for this transition alone (spec 5.1),
-	// after the logs that it holds.
+	// HoldSlots locks the slots of a user in a workspace for this transition (spec 5.1), after its
+	// logs.
 	HoldSlots(workspace, user regie.ID)
 	// Hurry has this transition wait for logs that others hold for a second only: then it fails
 	// with CodeDatabaseLocked. It comes before Hold.
