@@ -104,7 +104,7 @@ type Entry struct {
 	Until   time.Time // of a reservation
 }
 
-// Ask is why somebody wants a slot: the rows of the table.
+// Ask is the reason of a request for a slot: the rows of the table.
 type Ask string
 
 // The rows of the table of 5.1, and decision 21's WAKE.
@@ -184,8 +184,8 @@ func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time
 	return d
 }
 
-// rankOf returns where an ask queues. API's own are served in the order in which they come: none of
-// them is what a person looks at just now.
+// rankOf returns the rank of a request in the queue. The API's own run in order of arrival: a
+// person is not looking at any of them.
 func rankOf(kind Kind, ask Ask) int {
 	switch {
 	case ask == AskWake:
@@ -236,8 +236,7 @@ func Look(c Capacity, all []Entry, now time.Time) (out Next) {
 		for _, e := range waits[:free] {
 			out.Start = append(out.Start, e.Session)
 		}
-		// One that asked for control by a switch has its place reserved over the others': somebody
-		// lets go for it.
+		// A switch has reserved its place over the others': a round is stopping for it.
 		over := c.Of(kind) > 0 && taken(group) > c.Of(kind) && slices.ContainsFunc(group,
 			func(e Entry) bool { return e.State == Reserved })
 		if rest := waits[free:]; over || len(rest) > 0 && placed(rest[0]) {
@@ -254,8 +253,8 @@ func MayStart(c Capacity, all []Entry, session int64, now time.Time) bool {
 	return slices.Contains(Look(c, all, now).Start, session)
 }
 
-// Lost is the reservation that another switch takes over, where one is under way already: the
-// latest of those for which nobody has let go yet; 0 for none.
+// Lost returns the reservation that another switch takes over, where one is under way already: the
+// latest one without a stopped round; 0 for none.
 func Lost(c Capacity, all []Entry, session int64, kind Kind, now time.Time) int64 {
 	var last *Entry
 	group, others := c.group(all, kind, now), 0
@@ -301,7 +300,7 @@ func Overfull(c Capacity, all []Entry, session int64, now time.Time) bool {
 	return before >= c.Of(all[i].Kind)
 }
 
-// group are the entries that share a kind's slots; a reservation that is over is none.
+// group returns the entries that share a kind's slots, without ended reservations.
 func (c Capacity) group(all []Entry, kind Kind, now time.Time) []Entry {
 	var out []Entry
 	for _, e := range all {

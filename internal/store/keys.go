@@ -54,9 +54,9 @@ func HashUnder(key string, said []byte) (out regie.Hash) {
 	return out
 }
 
-// SealAnswer seals an answer with the Idempotency-Key of its request, which is stored nowhere: it
-// can be read by who asks again, and by nobody else. It returns nil where that cannot be done. The
-// hash is the one that the key is remembered by.
+// SealAnswer encrypts an answer with the Idempotency-Key of its request, which is stored nowhere:
+// only a repeated request can read it. It returns nil where that fails. The hash is the stored form
+// of the key.
 func SealAnswer(key string, hash regie.Hash, answer []byte) []byte {
 	seal, err := sealOf(key)
 	if err != nil {

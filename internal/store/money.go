@@ -35,14 +35,14 @@ type OverCap struct {
 	Cap, Used int64
 }
 
-// Granted is the answer to a Reservation: an amount, or why there is none.
+// Granted is the answer to a Reservation: an amount, or the reason for a refusal.
 type Granted struct {
 	Reserved int64
 	Refused  *OverCap
 }
 
-// Halt is the transition Halt: a round that a cap does not let go on is paused until somebody
-// resumes it (decision 44).
+// Halt is the transition Halt: it pauses a round over a cap until a person resumes it (decision
+// 44).
 type Halt struct{ Notice regie.Notice }
 
 // Spent is what has been spent in a day, in one workspace and in all of them.

@@ -6,8 +6,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// PresenceKept is how long it is known after their last heartbeat that somebody was there (decision
-// 39).
+// PresenceKept is how long a user's last heartbeat is remembered (decision 39).
 const PresenceKept = 24 * time.Hour
 
 // Mode says whether a user is there (spec 5.4).

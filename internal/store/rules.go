@@ -21,7 +21,7 @@ type StandingRule struct {
 	State       regie.RuleState `json:"state"`
 	Workspace   string          `json:"workspace"` // its name, for people
 	SessionName string          `json:"session_name,omitempty"`
-	// RoundID and Call say where the call is from whose answer made the rule, and what it did.
+	// RoundID and Call identify the call of the answer that made the rule, and its effect.
 	RoundID regie.ID       `json:"round_id,omitzero"`
 	Call    regie.Sentence `json:"call,omitzero"`
 }

@@ -12,7 +12,7 @@ type SessionFilter struct {
 	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	ID    regie.ID `query:"id" doc:"One session, or one of its rounds."`
 	Short string   `query:"short" doc:"The end of such an id, or its beginning from eight digits on."`
-	// UserID is whose read marks count (decision 45).
+	// UserID is the user of the read marks (decision 45).
 	UserID regie.ID
 	// Before selects what comes behind this place of the list.
 	Before Mark `query:"cursor" list:"sessions" doc:"next_cursor of the page before."`
@@ -83,7 +83,8 @@ type Fork struct {
 	At    int64
 	Round regie.ID
 	Name  string // empty: that of From
-	// TokenID is the token of who forks: the fork is theirs, whoever began From.
+	// TokenID is the token of the fork's author: the fork belongs to it, regardless of the author
+	// of From.
 	TokenID regie.ID
 }
 
@@ -92,8 +93,8 @@ type Forked struct {
 	Session  regie.Session `json:"session"` // ForkedFrom.Seq is where the thread was cut
 	Messages int           `json:"messages"`
 	Calls    int           `json:"calls"`
-	// Open says that the point lies in an exchange whose calls are not all settled: the fork ends
-	// before its reply.
+	// Open says that the point is in an exchange with unsettled calls: the fork ends before its
+	// reply.
 	Open bool `json:"open,omitempty"`
 }
 
@@ -124,8 +125,7 @@ func Cut(thread Thread, at int64) (last int64, open bool) {
 	return last, false
 }
 
-// dataOf returns where the message stands that brings what a person's message names, 0 where there
-// is none.
+// dataOf returns the place of the message with the data of a person's message, 0 without one.
 func dataOf(after []regie.Message, enriched regie.ID) int64 {
 	for i := range after {
 		switch m := &after[i]; {
@@ -138,7 +138,7 @@ func dataOf(after []regie.Message, enriched regie.ID) int64 {
 	return 0
 }
 
-// resultsOf returns where the message stands that brings a call's result, 0 where there is none.
+// resultsOf returns the place of the message with a call's result, 0 without one.
 func resultsOf(after []regie.Message, call regie.ID) int64 {
 	for i := range after {
 		if s := after[i].System; s != nil && slices.Contains(s.CallIDs, call) {
@@ -167,7 +167,7 @@ type Removed struct {
 	Forks []regie.ID `json:"forks,omitempty"`
 }
 
-// LogOwner is whose log it is: a session's, a workspace's or a user's.
+// LogOwner is the owner of a log: a session, a workspace or a user.
 type LogOwner struct {
 	ID        regie.ID `json:"id"`
 	Kind      string   `json:"kind"` // session, workspace or user
@@ -231,8 +231,8 @@ type ExportedLog struct {
 	Events  []ExportedRow `json:"events"`
 }
 
-// ExportedRow is a row of a log. Body is its text exactly as it was hashed, so it stands in a
-// string; null where it was erased.
+// ExportedRow is a row of a log. Body is a string with exactly the hashed text; null where it was
+// erased.
 type ExportedRow struct {
 	Seq        int64           `json:"seq"`
 	Type       regie.EventType `json:"type"`

@@ -1,6 +1,6 @@
 package store
 
-// Setting is a value that was settled by the interface, in place of a default (decision 52).
+// Setting is a stored value that replaces a default (decision 52).
 type Setting struct {
 	// Name is its place in the configuration: limits.chat.max_action_retries.
 	Name string

@@ -7,8 +7,7 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// ErrQueued says that a round cannot run before a slot is free: it is queued, and nobody holds it
-// (spec 5.1).
+// ErrQueued says that a round is queued until a slot is free; it has no holder (spec 5.1).
 var ErrQueued = regie.Errorf(regie.CodeConflict, "the run is queued: it starts when a slot is free")
 
 // QueueView is what can be done about the rounds that wait for a slot, of one (user, workspace) or
@@ -21,10 +20,9 @@ type QueueView struct {
 	Yield []Resolved
 	// Queued are all that wait.
 	Queued []Resolved
-	// Moved are sessions whose log says another place in the queue than they have.
+	// Moved are sessions with an outdated place of the queue in their log.
 	Moved []regie.ID
-	// Until is when the next reservation is over, zero where there is none: then somebody may
-	// start.
+	// Until is when the next reservation ends, zero without one: then a round may start.
 	Until time.Time
 }
 

@@ -28,8 +28,8 @@ type Open struct {
 	// Wants has as much reserved as caps leave of it (Reservation), in this very transition; nil,
 	// or where they leave too little, reserves nothing: then the call is not made before Reserve.
 	Wants *Reservation
-	// Provider and Model are who is asked; empty means the round's own for a new exchange, and the
-	// same as before for a further attempt.
+	// Provider and Model name the called provider; empty means the round's own for a new exchange,
+	// and the same as before for a further attempt.
 	Provider, Model string
 }
 
@@ -38,9 +38,9 @@ type End struct {
 	Reason regie.RoundEnd
 	Note   regie.Sentence
 	// Close also closes the session, with this reason, and gives back what waited for the end of
-	// the round (decision 44); empty leaves it open. EndStopped closes it as cancelled by itself.
+	// the round (decision 44); empty leaves it open. EndStopped always closes it as cancelled.
 	Close regie.SessionEnd
-	// Notice is what somebody who is not watching should hear of the end; nil for nothing.
+	// Notice informs people who are not watching of the end; nil for nothing.
 	Notice *regie.Notice
 }
 
@@ -75,13 +75,12 @@ type Submission struct {
 	// Command says that the message is a person's own command (spec 10.1): the round asks no model,
 	// and cannot wait for another one's end.
 	Command bool
-	// History is what stands in the thread before Message, where that makes the session: what an
-	// OpenAI-compatible client brings (decision 35).
+	// History precedes Message in the thread of a new session: the messages of an OpenAI-compatible
+	// client (decision 35).
 	History []Imported
-	// Results are the client's results of all the calls of its tools that the session waits for.
-	// Without a text beside them Message is their message, a DATA_ADDED, which the transition
-	// fills; else they come before it. Where there are such calls and no results, the calls are
-	// NOT_RUN.
+	// Results are the client's results for all calls of its tools that the session waits for.
+	// Without a text, Message is their message, a DATA_ADDED, which the transition fills; else they
+	// come before it. Without results such calls are NOT_RUN.
 	Results []regie.ClientResult
 }
 
@@ -116,12 +115,12 @@ type Accepted struct {
 	Pending bool
 	// Ready says that the open round waits for nothing any more, as of Resolved.
 	Ready bool
-	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1): nobody
-	// has claimed it. 0: it runs.
+	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1); it has
+	// no holder. 0 means that it runs.
 	Position int
 }
 
-// Claimed is all that a holder needs to go on with a round from where it stands.
+// Claimed is everything that a holder needs to continue a round.
 type Claimed struct {
 	Fence     Fence
 	Session   regie.Session
@@ -142,8 +141,7 @@ type Claimed struct {
 	Reviews map[regie.ID]regie.Review
 	// Asked are those calls that put a question to a person.
 	Asked map[regie.ID]bool
-	// Outage is what the current exchange was waiting out last; nil where its network did not fail,
-	// or somebody has resumed it since.
+	// Outage is the last outage of the current exchange; nil without one, or after a manual resume.
 	Outage *regie.Outage
 	// Thread is the session's whole thread where the claimer knows it; nil has it read from the
 	// store.
@@ -190,8 +188,8 @@ type Settle struct {
 // Failure is the transition FailAttempt: a model call that brought no reply (decision 28).
 type Failure struct {
 	Attempt regie.Attempt
-	// Unasked says that nobody was being asked when the round ended, with Advance: the exchange
-	// fails as Attempt says, and no attempt is kept.
+	// Unasked says, with Advance, that no model call was under way when the round ended: the
+	// exchange fails with Attempt's error, and no attempt is stored.
 	Unasked bool
 	// Retry opens the next attempt with its own reservation; else Advance ends the round, or opens
 	// the step that goes on without the summary.
@@ -202,12 +200,11 @@ type Failure struct {
 	// not. Outage is what it waits out.
 	WaitUntil time.Time
 	Outage    *regie.Outage
-	// Delay is how long the round waits, without letting go, before the next attempt: it is told to
-	// who watches.
+	// Delay is how long the round waits, still held, before the next attempt: viewers see it.
 	Delay time.Duration
 	// Fallback tells that another provider goes on, with Retry.
 	Fallback *regie.Fallback
-	// Pause has the session paused, as by a person's word, until somebody resumes it.
+	// Pause pauses the session, like a person's request, until a person resumes it.
 	Pause  bool
 	Notice *regie.Notice
 }
@@ -217,8 +214,8 @@ type Failure struct {
 type Note struct {
 	// Message is excluded from prompts; nil where it was told before.
 	Message *regie.Message
-	// Waits is the STARTED call that the round waits with, marked as recovered: whoever goes on
-	// knows that it may have had its effect, however orderly the round was given back (decision 5).
+	// Waits is the STARTED call that the round waits with, marked as recovered: the next holder
+	// knows that it may have had its effect, although the round was released cleanly (decision 5).
 	// Zero where the round goes on.
 	Waits regie.ID
 	// Until is when the round is taken up again at the latest, with Waits (decision 42).
@@ -239,7 +236,7 @@ type RoundView struct {
 	Session   regie.Session   `json:"session"`
 	Round     regie.Round     `json:"round"`
 	Trigger   *regie.Message  `json:"trigger,omitempty"`
-	// Notices are what the round told people beside its exchanges: which tools were missing
+	// Notices are the round's messages for people outside its exchanges: which tools were missing
 	// (regie.ToolNotice).
 	Notices []regie.Message `json:"notices,omitempty"`
 	// Enrichments are what was read of what the person's messages named, in order (decision 46).
@@ -287,7 +284,7 @@ type RoundSummary struct {
 	Calls     int           `json:"calls"`
 	// Spent is what its model calls have cost.
 	Spent regie.Spending `json:"spent"`
-	// Undone says that an undo of it stands: of all of its files or of some.
+	// Undone says that an undo is in force, for all of its files or for some.
 	Undone bool `json:"undone,omitempty"`
 }
 
@@ -306,20 +303,20 @@ var ErrElsewhere = regie.Errorf(regie.CodeConflict, "another process holds this 
 var ErrNewerSchema = regie.Errorf(regie.CodeNewerSchema,
 	"a newer program has migrated the database: this engine ends, go on with the newer program")
 
-// Orphan is a round that runs on nobody's account: its holder died (decision 25).
+// Orphan is a running round without a holder: its holder died (decision 25).
 type Orphan struct {
 	SessionID regie.ID
 	RoundID   regie.ID
 	Since     time.Time
 }
 
-// Notify is told, after a commit, what it has added to a session's log, as Events returns it; nil
-// where that is not known, and the log has to be read. It must not block, nor change the events.
+// Notify receives after a commit the events added to a session's log, as Events returns them; nil
+// where they are unknown and the log has to be read. It must not block, nor change the events.
 type Notify func(session regie.ID, added []regie.Event)
 
 // VerifyReport says whether a log is what was written (decision 15).
 type VerifyReport struct {
-	// OwnerID is the session or the workspace whose log it is; zero for those of several workspaces
+	// OwnerID is the session or the workspace of the log; zero for those of several workspaces
 	// together.
 	OwnerID regie.ID `json:"owner_id,omitzero"`
 	Events  int64    `json:"events"`

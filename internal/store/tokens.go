@@ -14,7 +14,7 @@ type NewToken struct {
 
 // TokenFilter selects tokens.
 type TokenFilter struct {
-	// UserID is whose; zero for everybody's.
+	// UserID selects a user's tokens; zero selects all.
 	UserID regie.ID
 	ID     regie.ID        `query:"id" doc:"One token, in whatever state."`
 	Short  string          `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`

@@ -9,18 +9,17 @@ type Asked struct {
 	Questions []regie.Question
 }
 
-// Outcome is what a transition of a running round brought beside what was asked of it.
+// Outcome is what a transition of a running round did in addition to its request.
 type Outcome struct {
-	// Parked says that the round now waits and that its holder let go of it. A round that was to
-	// park and has nothing left to wait for stays with its holder, whose calls have changed
-	// meanwhile.
+	// Parked says that the round now waits and that its holder released it. A round with nothing
+	// left to wait for stays with its holder; its calls have changed meanwhile.
 	Parked bool
 	// Seq is the place of a stored reply in the log.
 	Seq int64
 	// Admitted are messages that took their place in the thread, after the batch's results
 	// (decision 10).
 	Admitted []regie.Message
-	// Next is the round that admitted messages started, for whoever is free to claim it.
+	// Next is the round that admitted messages started; it has no holder yet.
 	Next regie.ID
 	// Reserved is what was reserved for the model call that the transition opened.
 	Reserved int64
@@ -73,8 +72,8 @@ const (
 	Reject WhenBusy = "reject" // refused with CodeRoundInProgress, nothing stored
 )
 
-// ErrLeavesWaits is why a message is refused that would answer or withdraw what a person was asked,
-// of somebody who may not.
+// ErrLeavesWaits refuses a message that would answer or withdraw a person's question, from a sender
+// who may not.
 var ErrLeavesWaits = regie.Errorf(regie.CodeMissingScope,
 	"the session waits for a person's word: to answer or to withdraw what was asked needs a token with the scope %s",
 	string(regie.ScopeApprove))

@@ -24,8 +24,8 @@ const (
 
 // Checked is what the pipeline knows of a call before anything runs (spec 4.2).
 type Checked struct {
-	// Name is the canonical name of the tool, or a clean form of what the model wrote where there
-	// is none.
+	// Name is the canonical name of the tool, or a sanitized form of the model's for an unknown
+	// one.
 	Name       string
 	Tool       Tool // nil where there is none
 	Definition regie.Hash
@@ -71,7 +71,7 @@ func (r *Registry) Check(name, arguments string) Checked {
 	return c
 }
 
-// NotThere is the error of a call whose toolkit is away for now: nothing of it was run.
+// NotThere is the error of a call to a toolkit that is down: nothing of it was run.
 func NotThere(away error) *regie.CallError {
 	return &regie.CallError{
 		Code: regie.CodeServerDown, Message: cleanText(away.Error()+": nothing was run", maxMessage), Retryable: true,

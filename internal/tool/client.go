@@ -23,10 +23,10 @@ func (t clientTool) Run(context.Context, *Invocation) (Result, error) {
 	return Result{}, NotDone{Err: regie.Errorf(regie.CodeInternal, "the tool %s runs at the client", t.definition.Name)}
 }
 
-// WithClient returns a registry that has the tools of a client beside its own, in the toolkit
-// regie.ToolkitClient. For Regie they are queries: what they change is nothing that it knows of,
-// takes back or answers for. It returns CodeBadRequest for a name that is none, that stands twice,
-// or that a model would take for another tool's, and for a schema that cannot be used.
+// WithClient returns a registry with a client's tools added, in the toolkit regie.ToolkitClient.
+// Regie treats them as queries: it neither knows their effects nor undoes or answers for them. It
+// returns CodeBadRequest for an invalid or duplicate name, for one that a model would confuse with
+// another tool's, and for an unusable schema.
 func (r *Registry) WithClient(tools []regie.ClientTool) (*Registry, error) {
 	if len(tools) == 0 {
 		return r, nil

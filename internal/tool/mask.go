@@ -61,8 +61,8 @@ func (m *Mask) Text(text string) string {
 	return out
 }
 
-// Placed is a placeholder of the mask that stands in a text and did not stand in what was there
-// before: who wrote it has read that, and means the secret. It is empty where there is none.
+// Placed returns a placeholder of the mask that is in a new text and was not in the former one: its
+// author has read it there, and means the secret. It is empty without one.
 func (m *Mask) Placed(before []byte, text string) string {
 	if m == nil {
 		return ""
@@ -151,7 +151,7 @@ type maskedError struct {
 // Error implements error.
 func (e maskedError) Error() string { return e.text }
 
-// Unwrap returns the error that is said in other words.
+// Unwrap returns the error behind the masked text.
 func (e maskedError) Unwrap() error { return e.error }
 
 // maskCallError masks what callError takes from elsewhere than an error's text.
@@ -162,8 +162,8 @@ func (m *Mask) maskCallError(p *regie.CallError) *regie.CallError {
 	return p
 }
 
-// maskInvocation returns an invocation whose output and sentences are masked, and what is to be
-// called when no more comes.
+// maskInvocation returns an invocation with masked output and sentences, and a function to call at
+// the end of the output.
 func (m *Mask) maskInvocation(inv *Invocation) (masked *Invocation, flush func()) {
 	if m == nil || inv.Output == nil && inv.Say == nil {
 		return inv, func() {}

@@ -25,10 +25,10 @@ var (
 	hashedName = regexp.MustCompile(`_[0-9a-f]{16}$`)
 )
 
-// WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept,
-// at most 64 characters. A name from which the canonical one could not be read back, because it is
-// too long, has other characters or "__" in its toolkit, ends in a hash of what it was. So two
-// tools never meet, whatever an MCP server calls its own, and a name is the same in every registry.
+// WireName is the name of a tool on the wire, toolkit__operation (decision 27): at most 64
+// characters that APIs accept. A name that cannot be mapped back, because it is too long, has other
+// characters or "__" in its toolkit, ends in a hash of the original. So names never collide, even
+// those of MCP servers, and a name is the same in every registry.
 func WireName(canonical string) string {
 	toolkit, operation, _ := strings.Cut(canonical, ".")
 	name := toolkit + "__" + operation

@@ -98,8 +98,7 @@ func truncationMarker(shown, size int, rest string) string {
 	return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, size, rest)
 }
 
-// Unkept is the shortened result of a call whose whole one could not be stored; why is the store's
-// error.
+// Unkept is the shortened result of a call without a stored whole result; why is the store's error.
 func (o Outcome) Unkept(why error) string {
 	if o.Whole == "" {
 		return o.Result

@@ -20,19 +20,17 @@ const (
 	maxBrief       = 160              // bytes of arguments that stand in the sentence itself
 )
 
-// DescribeCall makes what a person sees before a call is approved (spec 4.2, 4.4). It never fails:
-// a tool without a preview, one that panics and one that takes too long are described by their
-// name and arguments. Where the tool itself says that it would refuse the call, the refusal is
-// returned beside that description: then nobody is asked, and the call is settled as FAILED with
-// it.
+// DescribeCall makes the preview of a call for its approval (spec 4.2, 4.4). It never fails: it
+// describes a tool without a preview, one that panics and one that takes too long by name and
+// arguments. A refusal by the tool itself is returned with that description: then no approval is
+// requested, and the call is settled as FAILED with it.
 //
-// Whatever the tool gave, the sentences and the diff that come out are valid UTF-8 in which nothing
-// acts or hides, the diff has at most regie.MaxDiff bytes, and the first scope is "exactly these
-// arguments" (decision 20).
+// For any tool, the sentences and the diff are valid UTF-8 in which nothing acts or hides, the diff
+// has at most regie.MaxDiff bytes, and the first scope is "exactly these arguments" (decision 20).
 //
-// Where the invocation assumes what the calls before it leave, the preview is of that. A call that
-// would be refused then, and would not without those calls, is shown as it is without them: the
-// person may want the one or the other.
+// An invocation may assume the effects of the calls before it; the preview then is of that. A call
+// that would be refused only because of those calls is shown without them: the person may want the
+// one or the other.
 func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
 	p, problem := previewOf(ctx, t, inv)
 	if problem == nil || len(inv.Assumed) == 0 {
@@ -105,8 +103,8 @@ func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditi
 	return a.err
 }
 
-// MustAsk says why a person has to be asked about a call, whatever the rules allow (decision 19);
-// nothing where its tool has no such calls. A tool that cannot say it is asked about.
+// MustAsk returns why a call needs a person's approval regardless of the rules (decision 19);
+// nothing where its tool has no such calls. A tool that cannot decide needs one.
 func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	mustAsk := SidesOf(t).MustAsk
 	if mustAsk == nil {
@@ -142,8 +140,8 @@ func Command(t Tool, inv *Invocation) (regie.Command, bool) {
 	return a.value.command, a.value.literal && a.err == nil
 }
 
-// genericPreview describes a call by its name and arguments. A list of what waits shows sentences
-// alone: two calls of one tool are told apart there.
+// genericPreview describes a call by its name and arguments: the inbox shows only sentences, which
+// must tell two calls of one tool apart.
 func genericPreview(t Tool, inv *Invocation) regie.Preview {
 	p := regie.Preview{Diff: indentArguments(inv.Arguments)}
 	name, brief := t.Definition().Name, inv.Arguments
@@ -179,7 +177,7 @@ func indentArguments(arguments []byte) string {
 	return plain.JSON(out.String())
 }
 
-// finishPreview makes a preview safe to store and to show, whoever made it.
+// finishPreview makes any preview safe to store and to show.
 func finishPreview(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 	name := t.Definition().Name
 	p.Sentence = sanitizeSentence(p.Sentence)

@@ -21,8 +21,8 @@ type Registry struct {
 	byWire  map[string]*entry
 	byAlias map[string]*entry
 	sorted  []*entry // by name
-	// away are toolkits whose tools are not there for now, each with the reason: an MCP server that
-	// is down (spec 4.2).
+	// away are the toolkits that are down, each with the reason: an MCP server that does not answer
+	// (spec 4.2).
 	away map[string]error
 }
 

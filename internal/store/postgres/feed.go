@@ -18,15 +18,15 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Others is how a process tells the others on its database which logs it made grow, and hears it of
-// them (spec 11.1). The zero value tells nobody and hears nothing.
+// Others connects the processes on one database: each notifies the others of grown logs (spec
+// 11.1). The zero value neither notifies nor listens.
 type Others struct {
-	// Holder is this process's name in leases: it tells whenever a lease of another name is not
-	// over. Empty tells nobody.
+	// Holder is this process's name in leases: it notifies while another holder's lease is in
+	// force. Empty never notifies.
 	Holder string
-	// Heard is told, on one goroutine, that another process made the log of a session grow; Missed,
-	// that any log may have grown, because the connection that is listened on is a new one. Neither
-	// may block. A process without Heard does not listen.
+	// Heard is called, on one goroutine, when another process has appended to the log of a session;
+	// Missed, when any log may have grown, because the listening connection is new. Neither may
+	// block. A process without Heard does not listen.
 	Heard  func(session regie.ID)
 	Missed func()
 }
@@ -37,18 +37,17 @@ const (
 	tellEvery = 5 * time.Millisecond
 	// tellLast bounds what a store that is closed still tells.
 	tellLast = 2 * time.Second
-	// listenPing is how long a connection may be silent until it is asked whether it is still
-	// there, and pingPatience how long it has to answer.
+	// listenPing is the silence of a connection after which it is pinged, pingPatience the time for
+	// the answer.
 	listenPing, pingPatience = 5 * time.Second, 5 * time.Second
 	relistenMost             = 2 * time.Second
 )
 
-// feed is the telling and the listening of a store. Its two goroutines end with close.
+// feed sends and receives a store's notifications. Its two goroutines end with close.
 //
-// What is told is told behind the commit, not in it: PostgreSQL lets the transactions that notify
-// commit one after the other, each with its own write to the disk (docs/design.md has the figures).
-// So a process that dies in between leaves something untold; who reads a log looks at it once in a
-// while anyway.
+// It notifies after the commit, not in it: PostgreSQL serialises the commits of notifying
+// transactions, each with its own write to the disk (docs/design.md has the figures). So a crash in
+// between loses a notification; readers look at their log from time to time anyway.
 type feed struct {
 	pool    *pgxpool.Pool
 	conn    *pgx.ConnConfig
@@ -99,7 +98,7 @@ func (f *feed) close() {
 	f.group.Wait()
 }
 
-// beside is a Notify that has the others told too. It never blocks.
+// beside wraps a Notify that also notifies the other processes. It never blocks.
 func (f *feed) beside(notify store.Notify) store.Notify {
 	return func(session regie.ID, added []regie.Event) {
 		if notify != nil {

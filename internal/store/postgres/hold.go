@@ -30,8 +30,8 @@ var logsOf = map[sqlite.Holding]string{
 }
 
 const (
-	// A session's row is locked with its log's by whoever changes it; the log's alone is enough,
-	// and it is what every transition writes.
+	// A change of a session's row also locks its log's row; locking the log's alone is enough,
+	// because every transition writes it.
 	lockLogs = "SELECT c.n, c.head, c.mac FROM chains c WHERE %s ORDER BY c.n FOR NO KEY UPDATE OF c"
 )
 
@@ -86,16 +86,16 @@ func (s *statements) Held(chain int64) (seq int64, mac []byte, err error) {
 	return l.seq, l.mac, nil
 }
 
-// stalled are the connections of this user that hold logs here and whose process has sent nothing
-// for as long as the server lets an idle transaction be: it was stopped, or cut off, between the
-// statements of one batch, where the server waits for it without limit.
+// stalled selects the connections of this user that hold locks here while their process has been
+// silent for the server's limit of idle transactions: it was suspended or cut off within a batch,
+// where the server waits without limit.
 const stalled = `SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid)) FROM pg_stat_activity a
 	WHERE a.datname = current_database() AND a.usename = current_user AND a.pid <> pg_backend_pid()
 		AND a.state = 'active' AND a.wait_event_type = 'Client' AND a.state_change < clock_timestamp() - interval '4 seconds'
 		AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'chains'::regclass AND l.mode = 'RowShareLock' AND l.granted)`
 
-// endStalled ends them, and reports whether there were any: whoever waits for what they hold does
-// so in vain. Theirs was not committed, and a process that goes on runs it again.
+// endStalled ends them, and reports whether there were any: a waiter for their locks would wait in
+// vain. Their transitions were not committed, and a process that wakes up runs them again.
 func (b *backend) endStalled(ctx context.Context) bool {
 	var ended int
 	return b.pool.QueryRow(ctx, stalled).Scan(&ended) == nil && ended > 0

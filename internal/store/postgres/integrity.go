@@ -26,7 +26,7 @@ func (b *backend) CheckIntegrity(ctx context.Context, db *sql.DB) error {
 	}
 	var damage []string
 	for i := 0; i < len(tables) && len(damage) < maxDamage; i++ {
-		// The whole row as text: values that lie beside the table are read too.
+		// The whole row as text, so that values stored outside the table are read too.
 		_, err := db.ExecContext(ctx, fmt.Sprintf("SELECT sum(length(t::text)) FROM %s t",
 			pgx.Identifier{tables[i]}.Sanitize()))
 		var state *pgconn.PgError

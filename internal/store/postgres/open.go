@@ -39,7 +39,7 @@ type Config struct {
 	Dir    string
 	Notify store.Notify                      // on the goroutine of the caller
 	Gate   func(committed, wrote bool) error // as sqlite.Config has it
-	// Others are told of each commit, and heard; not where the store is opened for reading.
+	// Others exchanges notifications of commits; unused in a store for reading.
 	Others Others
 	// ReadOnly opens the store for reading: it makes and migrates nothing, and needs no key but for
 	// Verify.
@@ -50,11 +50,10 @@ type Config struct {
 	MinVersion int
 }
 
-// Open opens the database, makes its schema where that is empty, and migrates it forward. It
-// returns CodeDatabaseDown where no server answers, CodeNoPermission, CodeReadOnly for a standby,
-// CodeNewerSchema, CodeSchemaTooOld, CodeConflict for a server that is too old, or, read only, for
-// a schema that is; CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for
-// a URL that is none.
+// Open opens the database, makes its schema where it is empty, and migrates it forward. It returns
+// CodeDatabaseDown without a server, CodeNoPermission, CodeReadOnly for a standby, CodeNewerSchema,
+// CodeSchemaTooOld, CodeConflict for a server that is too old, or, read only, for an old schema;
+// CodeCorrupt for a missing or different audit key; CodeBadRequest for an invalid URL.
 func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	pools, err := parse(cfg.URL)
 	if err != nil {
@@ -86,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	}), nil
 }
 
-// parse reads the URL and settles what each connection is told.
+// parse parses the URL and sets the parameters of each connection.
 func parse(text string) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
 		return nil, regie.Errorf(regie.CodeBadRequest,

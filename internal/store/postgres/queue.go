@@ -15,10 +15,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Jobs are inserted by the transition whose state they belong to, among its statements, so that
-// they cost no round trip and are there exactly if the state is. They say only where to look. A job
-// of kind "round" is kept once as long as it waits to be fetched; it is locked by whoever adds to
-// it, so that nobody fetches it and looks before that commit.
+// The transition that changes a state inserts its jobs, among its statements, so that they cost no
+// round trip and exist exactly if the state does. They only say where to look. A waiting job of
+// kind "round" is kept once; adding to it locks it, so that it is not fetched before that commit.
 const (
 	roundJob = `INSERT INTO river_job (args, kind, max_attempts, scheduled_at, unique_key, unique_states)
 		VALUES (jsonb_build_object('round', $1::uuid), 'round', 5, clock_timestamp() + $2::bigint * interval '1 microsecond', uuid_send($1::uuid), B'00000001')
@@ -186,7 +185,8 @@ func migrateJobs(ctx context.Context, c *pgx.ConnConfig, schema string) (err err
 	if err != nil {
 		return err
 	}
-	// a transaction each: a new word of an enumeration is not used in that which adds it
+	// one transaction each: a new value of an enumeration cannot be used in the transaction that
+	// adds it
 	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
 }

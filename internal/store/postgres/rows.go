@@ -7,8 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Rows reads rows beside the store, with the statements of SQLite: for harnesses that look in from
-// outside.
+// Rows reads rows with the statements of SQLite, outside the store: for test harnesses.
 type Rows struct{ db *sql.DB }
 
 // Look opens a database to look into.

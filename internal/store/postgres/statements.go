@@ -12,9 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// statements runs one transition on one connection. What nobody waits for the answer of is queued,
-// and sent in one batch with the next statement that somebody does, or with the commit: a
-// transition costs as many round trips as it asks questions, and one.
+// statements runs one transition on one connection. It queues statements without a needed answer,
+// and sends them in one batch with the next one that needs it, or with the commit: a transition
+// costs one round trip per question, plus one.
 type statements struct {
 	ctx    context.Context //nolint:containedctx // of the transition whose statements these are
 	conn   conn

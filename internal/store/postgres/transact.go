@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// patience bounds a transition or a read with all its tries, unless its caller has less; a
-	// server that stays away for longer is told to the caller.
+	// patience bounds a transition or a read with all its tries, unless its caller has less time;
+	// the caller gets an error for a longer outage.
 	patience = 20 * time.Second
 	// answerWithin is how long a read waits for its answer before it is tried on another
 	// connection: this one's other end may be gone.
@@ -39,10 +39,10 @@ type backend struct {
 	feed *feed
 }
 
-// Transact implements sqlite.Backend. What PostgreSQL gave up because transitions were in each
-// other's way is run again, and so is what a broken connection certainly undid; where it broke in
-// the commit itself, the database is asked what became of it (settle). The caller's deadline
-// counts, its end does not.
+// Transact implements sqlite.Backend. It repeats what PostgreSQL aborted because transitions
+// conflicted, and what a broken connection certainly undid; after a break in the commit itself, it
+// asks the database for the outcome (settle). The caller's deadline counts, its cancellation does
+// not.
 func (b *backend) Transact(ctx context.Context, run func(sqlite.Statements) error) (wrote bool, err error) {
 	until := time.Now().Add(patience)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
@@ -109,7 +109,7 @@ func (b *backend) Read(ctx context.Context, read func(context.Context) error) er
 	}
 }
 
-// errSilent is what a read gets that nobody answered.
+// errSilent is the error of a read without an answer.
 var errSilent = regie.Errorf(regie.CodeDatabaseDown,
 	"the database does not answer: nothing is lost, try again when it does")
 
@@ -160,11 +160,11 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 var errHeld = regie.Errorf(regie.CodeDatabaseLocked,
 	"another transition holds the log of this session, and does not come to its end: try again")
 
-// errUndone marks a transition whose commit was certainly not done.
+// errUndone marks a transition that was certainly not committed.
 var errUndone = errors.New("the commit was not done")
 
-// settle finds out whether a commit was done whose connection broke. It first waits for that
-// transaction to end, on what it has locked.
+// settle finds out whether a commit with a broken connection was done. It first waits for that
+// transaction to end, on its locks.
 func (b *backend) settle(ctx context.Context, p proof) (done bool, err error) {
 	for try := 1; ; try++ {
 		done, err = b.ask(ctx, p)
@@ -206,15 +206,15 @@ func again(err error) bool {
 		isState(err, "40001", "40P01", "23505", lockTimeout)
 }
 
-// lockTimeout is the state of a lock that somebody else holds for too long.
+// lockTimeout is the SQLSTATE of a lock that another transaction holds for too long.
 const lockTimeout = "55P03"
 
 // readOnly is the state of a server that takes no writes: while a standby takes over, some
 // connections still lead to the former primary.
 const readOnly = "25006"
 
-// away reports whether no server can be reached that works, for now: there is none, it has no place
-// left, or it takes no writes.
+// away reports whether no usable server can be reached for now: none answers, it is full, or it
+// takes no writes.
 func away(err error) bool { return broken(err) || isState(err, "53300", readOnly) }
 
 func isState(err error, states ...string) bool {

@@ -60,8 +60,7 @@ func number(query string) string {
 	return b.String()
 }
 
-// outside is a text on its way into a statement: into a column for text that we wrote, or for bytes
-// that somebody else did.
+// outside is a text parameter: for a text column of ours, or for a column of foreign bytes.
 type outside string
 
 // TextValue implements pgtype.TextValuer.

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// automation is a submission to a session that nobody watches.
+// automation is a submission to an unattended session.
 func (w *World) automation() store.Submission {
 	in := w.Submission("every night")
 	in.New.Type, in.Round.Reason, in.Round.Dialect = regie.SessionAutomation,
@@ -67,7 +67,7 @@ func countsOn(w *World) {
 	}
 }
 
-// clockStands keeps a round's time from running while nobody works on it.
+// clockStands stops a round's running time while it has no holder.
 func clockStands(w *World) {
 	in := w.Submission("quick")
 	in.Round.Limits.Seconds = 60

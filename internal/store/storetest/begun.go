@@ -7,8 +7,8 @@ import (
 
 var begunCases = map[string]func(*World){"Begun": begun, "TakenBackByToken": takenBackByToken, "Unasked": unasked}
 
-// begun tells of a session which token began it, wherever it is read; a fork is of who forks, and
-// whoever speaks in a session does not make it theirs.
+// begun shows the token that began a session, wherever it is read; a fork belongs to its author,
+// and other speakers do not own the session.
 func begun(w *World) {
 	one, other := regie.NewID(), regie.NewID()
 	in := w.Submission("go")
@@ -79,8 +79,8 @@ func takenBackByToken(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// unasked ends a round while nobody was being asked: the exchange fails without an attempt, what
-// was reserved for it is free, and nothing is due.
+// unasked ends a round without a model call under way: the exchange fails without an attempt, its
+// reservation is free, and nothing is due.
 func unasked(w *World) {
 	fence := w.Start() // with 70 reserved
 	in := store.Failure{

@@ -40,8 +40,8 @@ func (w *World) stats(root string) store.CacheStats {
 	return stats
 }
 
-// cache keeps an answer with the transition that stores it, gives it to nobody else, and counts
-// what it is good for (spec 6.4).
+// cache keeps an answer with the transition that stores it, gives it only to its owner, and counts
+// its uses (spec 6.4).
 func cache(w *World) {
 	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User},
 		time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()

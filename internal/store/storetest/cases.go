@@ -119,8 +119,8 @@ func exchange(w *World) {
 	w.refused(regie.CodeConflict, w.AppendReply(fence, w.Answer(3)))
 }
 
-// exchangeAtOnce stores a reply with the results of its queries: one transition in place of two. An
-// action's may not come so.
+// exchangeAtOnce stores a reply with the results of its queries in one transition instead of two.
+// An action's results may not come so.
 func exchangeAtOnce(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)

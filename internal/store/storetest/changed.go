@@ -8,8 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// commanded runs a round with one action of which was found out afterwards what it made of files,
-// to its end.
+// commanded runs a round with one action to its end; its effect on files was found out afterwards.
 func (w *World) commanded(in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
 	w.T.Helper()
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)

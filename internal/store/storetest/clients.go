@@ -7,7 +7,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// HandedOut ends a round with two calls of a client's tools, beside one that was settled.
+// HandedOut ends a round with two calls of a client's tools, and one that was settled.
 func (w *World) HandedOut() (store.Fence, []regie.Call) {
 	w.T.Helper()
 	in := w.Submission("weather?")
@@ -49,7 +49,7 @@ var clientCases = map[string]func(*World){
 }
 
 // clients settles the calls of a client's tools between two rounds: with its results, without, and
-// with what is none (decision 35).
+// with invalid ones (decision 35).
 func clients(w *World) {
 	fence, calls := w.HandedOut()
 	w.state(fence.SessionID, regie.SessionIdle)
@@ -89,8 +89,8 @@ func clients(w *World) {
 	})
 	w.verifies(fence.SessionID)
 
-	// What comes in place of results has the calls not run: a message, one that waited for the end
-	// of the round, and the end of the session.
+	// Without results the calls are not run: with a message, one that waited for the end of the
+	// round, and the end of the session.
 	other, left := w.HandedOut()
 	in = w.Submission("something else")
 	in.SessionID, in.New = other.SessionID, nil
@@ -181,8 +181,8 @@ func histories(w *World) {
 	w.equal("due", due, []regie.ID{in.SessionID})
 }
 
-// passedOn reserves and logs model calls of no session: under a cap of a day, beside what rounds
-// reserve (decision 29).
+// passedOn reserves and logs model calls without a session: under a daily cap, together with what
+// rounds reserve (decision 29).
 func passedOn(w *World) {
 	call := func() store.Proxied {
 		return store.Proxied{

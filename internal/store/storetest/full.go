@@ -36,7 +36,7 @@ func (w *World) Full() {
 	reply = w.Reply(fence, 1, regie.KindAction)
 	reply.Calls[0].State, reply.Calls[0].StartedAt = regie.CallStarted, time.Now()
 	w.must(w.AppendReply(fence, reply))
-	// A query with its result, and an action of which nobody knows.
+	// A query with its result, and an action with an unknown outcome.
 	fence = w.Start()
 	reply = w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
 	w.must(w.AppendReply(fence, reply))

@@ -7,9 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// handOver releases a round as a process does that ends in good order: whoever claims it next does
-// not count as a resume after a crash (spec 5.3), however often it happens, and the one who
-// released it can no longer write.
+// handOver releases a round like a process that ends cleanly: the next claim does not count as a
+// resume after a crash (spec 5.3), any number of times, and the former holder can no longer write.
 func handOver(w *World) {
 	fence := w.Start()
 	for range 5 {

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// leavesApprovals has messages steer of whoever must not withdraw an approval: one that is open
-// refuses them, one that opens later stays, a question goes.
+// leavesApprovals sends steering messages of senders who must not withdraw an approval: an open one
+// refuses them, a later one stays, a question goes.
 func leavesApprovals(w *World) {
 	steer := func(fence store.Fence) store.Submission {
 		in := w.Submission("something else")

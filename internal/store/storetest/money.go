@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// charged is a reply that cost something, after which the model is asked again.
+// charged is a reply with a cost, followed by another model call.
 func (w *World) charged(fence store.Fence, exchange int, money regie.Money, wants *store.Reservation) store.Reply {
 	in := w.Reply(fence, exchange)
 	in.Exchange.Money = money

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// lostResult settles a call whose whole result could not be stored: what it was is remembered,
-// whoever asks for it is told that it is lost, and the same content stored later brings it back.
+// lostResult settles a call with a whole result that could not be stored: it is remembered, readers
+// learn that it is lost, and storing the same content later restores it.
 func lostResult(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)

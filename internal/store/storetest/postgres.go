@@ -50,7 +50,7 @@ func PostgresSchema(tb testing.TB) (url string, drop func()) {
 	return text, func() { PostgresExec(tb, os.Getenv(PostgresVariable), "DROP SCHEMA IF EXISTS "+schema+" CASCADE") }
 }
 
-// PostgresExec runs statements in a database, beside the store.
+// PostgresExec runs statements in a database, outside the store.
 func PostgresExec(tb testing.TB, url, statements string) {
 	tb.Helper()
 	db, err := sql.Open("pgx", url)

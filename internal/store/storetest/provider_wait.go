@@ -7,7 +7,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// waitForProvider parks a round whose engine has gone.
+// waitForProvider parks a round after its engine has gone.
 func waitForProvider(w *World, fence store.Fence, until time.Time) {
 	w.T.Helper()
 	w.must(w.Store.SetAside(w.Ctx, store.SetAside{
@@ -16,8 +16,8 @@ func waitForProvider(w *World, fence store.Fence, until time.Time) {
 	}))
 }
 
-// providerWait has a round wait for the settings of its provider: its former holder writes no more,
-// another provider can be put in place of its own, and resuming it makes it claimable.
+// providerWait parks a round until the settings of its provider are there: its former holder writes
+// no more, another provider can replace its own, and resuming it makes it claimable.
 func providerWait(w *World) {
 	fence := w.Start()
 	told := regie.Fallback{RoundID: fence.RoundID, Exchange: 1, Provider: "q", Model: "n", Instead: "p"}

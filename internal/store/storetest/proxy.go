@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between a store and a PostgreSQL server, and cuts connections: all of them, or one
-// at a COMMIT.
+// Proxy connects a store to a PostgreSQL server, and cuts connections: all of them, or one at a
+// COMMIT.
 type Proxy struct {
 	listener net.Listener
 	server   string

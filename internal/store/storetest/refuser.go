@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Refuser returns the address of a server that speaks PostgreSQL's protocol as far as its refusal:
-// each connection gets the error of a state (SQLSTATE), as a real server says it before anybody is
-// let in.
+// Refuser returns the address of a server that speaks PostgreSQL's protocol up to its refusal: each
+// connection gets the error of a state (SQLSTATE), like a real server's before authentication.
 func Refuser(t *testing.T, state, message string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -39,8 +39,8 @@ func (w *World) holding(want ...regie.ID) {
 	w.equal("the rules that hold", got, want)
 }
 
-// rulesRevoked takes rules back: they are gone at once, from whoever knew them, and the log of the
-// workspace tells it (spec 4.4, decision 15).
+// rulesRevoked revokes rules: they end at once for every reader, and the log of the workspace
+// records it (spec 4.4, decision 15).
 func rulesRevoked(w *World) {
 	first, second, third := w.Standing(time.Time{}), w.Standing(time.Time{}), w.Standing(time.Time{})
 	w.holding(first.ID, second.ID, third.ID) // the store knows them from here on
@@ -144,7 +144,7 @@ func rulesEnd(w *World) {
 	w.equal("events of two rules", report.Events, int64(2))
 }
 
-// found is the session of a call that somebody was asked about.
+// found is the session of a call with a request for approval.
 func found(w *World, call regie.ID) regie.ID {
 	w.T.Helper()
 	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 100}))(w)

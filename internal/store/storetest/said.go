@@ -12,8 +12,8 @@ var saidCases = map[string]func(*World){
 	"Names": names,
 }
 
-// said gives what was said in the sessions of a workspace, the newest first, as often as anybody
-// wants one more (spec 10.2, search).
+// said returns the texts of a workspace's sessions, the newest first, one at a time (spec 10.2,
+// search).
 func said(w *World) {
 	var want []string
 	for _, text := range []string{"first", "second"} {

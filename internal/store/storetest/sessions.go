@@ -10,9 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Told makes a session that was through everything which a fork has to do with: two queries, an
-// action of which nobody knows, one that was resolved, a question that a person answered between
-// its call and the results, and an approval that is open.
+// Told makes a session with everything that matters to a fork: two queries, an action with an
+// unknown outcome, a resolved one, a question answered between its call and the results, and an
+// open approval.
 func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
 	fence = w.Start()
@@ -82,8 +82,8 @@ func idsOf(calls []regie.Call) (out []regie.ID) {
 	return out
 }
 
-// fork forks a session at every event of it (decision 17): each fork verifies, is legal, has what
-// was said until then, and nothing that could go on by itself; the source stays as it was.
+// fork forks a session at every event of it (decision 17): each fork verifies, is legal, has the
+// texts up to there, and nothing that could run; the source stays unchanged.
 func fork(w *World) {
 	fence, unknown := w.Told()
 	head := w.head(fence.SessionID)
@@ -167,7 +167,7 @@ func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 	w.equal("whole result", text, "the whole result")
 	_, err = w.Store.WholeResult(w.Ctx, second.Session.ID, regie.NewID())
 	w.refused(regie.CodeNotFound, err)
-	// A person resolves the copy by itself.
+	// A person resolves the copy independently.
 	w.must(w.Store.ResolveCall(w.Ctx, open.ID, regie.ResolvedDidNotHappen, "", "bob"))
 	w.head(second.Session.ID)
 	w.head(first.Session.ID)
@@ -369,8 +369,8 @@ func sessions(w *World) {
 	w.exported(fence, view)
 }
 
-// exported checks an export as somebody else would who has only that and its description: rows
-// without a gap, bodies by their hashes, and messages and calls by what the bodies say.
+// exported checks an export like a reader who has only that and its description: rows without a
+// gap, bodies by their hashes, and messages and calls by the bodies.
 func (w *World) exported(fence store.Fence, view store.SessionView) {
 	w.T.Helper()
 	out := resultOf(w.Store.Export(w.Ctx, fence.SessionID))(w)

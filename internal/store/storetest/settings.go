@@ -32,7 +32,7 @@ func requestKeys(w *World) {
 	w.must(remember(one, request))
 	w.refused(regie.CodeKeyReused, remember(one, other))
 	w.must(remember(one, request))
-	// Of many who come with one key at once one says what it stands for.
+	// Of many concurrent writes with one key one decides its meaning.
 	outcomes := make([]error, 8)
 	var group sync.WaitGroup
 	for i := range outcomes {

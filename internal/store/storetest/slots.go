@@ -59,7 +59,7 @@ func (w *World) queue(session regie.ID, start, yield []store.Fence) {
 	w.must(w.Store.TellPlaces(w.Ctx, view.Moved))
 }
 
-// isQueued asserts that a round waits for a slot: nobody can claim it, and it is no orphan.
+// isQueued asserts that a round waits for a slot: it cannot be claimed, and it is no orphan.
 func (w *World) isQueued(fence store.Fence, position int) {
 	w.T.Helper()
 	w.state(fence.SessionID, regie.SessionQueued)
@@ -164,8 +164,8 @@ func slotsOfOthers(w *World) {
 	w.equal("the chat's place before the automation", at, 1)
 }
 
-// slotsGivenBack: a wait and a pause give the slot back, and what goes on asks anew, behind chats
-// and before nobody.
+// slotsGivenBack: a wait and a pause free the slot, and what resumes asks anew, behind chats and
+// ahead of no one.
 func slotsGivenBack(w *World) {
 	w.Store.SetSlots(one)
 	parked := w.Parked(time.Now().Add(time.Hour))
@@ -220,7 +220,7 @@ func slotsYield(w *World) {
 	w.refused(regie.CodeConflict, w.Store.Yield(w.Ctx, claimed.Fence))
 }
 
-// slotsStopped: what is queued can be stopped at once, and a stopped one takes nobody's slot.
+// slotsStopped: a queued round can be stopped at once, and a stopped one takes no slot.
 func slotsStopped(w *World) {
 	w.Store.SetSlots(one)
 	first := w.Start()
@@ -412,7 +412,7 @@ func switched(w *World) {
 	w.must(w.AppendReply(second, w.Answer(1)))
 }
 
-// idle makes a session in which nothing was said.
+// idle makes a session without messages.
 func (w *World) idle() regie.ID {
 	w.T.Helper()
 	in := w.Submission("")

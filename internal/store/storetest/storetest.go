@@ -88,7 +88,7 @@ var mainCases = map[string]func(*World){
 	"ProviderExpires":   providerExpires,
 }
 
-// Run runs the suite. open returns an empty store that the test closes by itself.
+// Run runs the suite. open returns an empty store that the test closes.
 func Run(t *testing.T, open func(t *testing.T) *sqlite.Store) {
 	t.Helper()
 	cases := maps.Clone(mainCases)

@@ -20,8 +20,8 @@ func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie
 	return accepted.Message.ID
 }
 
-// takenBack takes messages back one by one while they wait: the round that follows has the others,
-// and each is told once (decision 10).
+// takenBack takes messages back one by one while they wait: the next round has the others, and each
+// is reported once (decision 10).
 func takenBack(w *World) {
 	fence, foreign := w.Start(), w.Start()
 	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer),

@@ -135,7 +135,7 @@ func tokensRefused(w *World) {
 	w.equal("nothing was told", w.head(w.User), head)
 }
 
-// workspaceOf finds whose everything is that a request can name.
+// workspaceOf finds the owner of everything that a request can name.
 func workspaceOf(w *World) {
 	fence, reply, asked := w.Ask(1)
 	rule := w.Standing(time.Time{})

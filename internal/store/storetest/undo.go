@@ -22,7 +22,7 @@ func (w *World) Acted(in store.Submission) store.Fence {
 	return fence
 }
 
-// UndoOf is an undo of a round that has one file, whose contents are kept.
+// UndoOf is an undo of a round with one file and stored contents.
 func (w *World) UndoOf(fence store.Fence) regie.Undo {
 	w.T.Helper()
 	from := resultOf(w.Store.PutBlob(w.Ctx, []byte("after")))(w)

@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Ask starts a round whose reply proposes actions that people are asked about, and parks it.
+// Ask starts a round with a reply that proposes actions which need an approval, and parks it.
 func (w *World) Ask(n int) (store.Fence, store.Reply, *regie.Approval) {
 	w.T.Helper()
 	fence := w.Start()
@@ -147,7 +147,7 @@ func decideTogether(w *World) {
 }
 
 // decidedBeforeParking answers while the holder still works on the queries of the batch: the round
-// does not park, and its holder is told so.
+// does not park, and its holder learns so.
 func decidedBeforeParking(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
@@ -169,7 +169,7 @@ func decidedBeforeParking(w *World) {
 	w.state(fence.SessionID, regie.SessionActive)
 }
 
-// expiry ends a wait by its deadline: what it waited for is not run, and nobody can answer any more
+// expiry ends a wait by its deadline: what it waited for is not run, and an answer comes too late
 // (decision 11).
 func expiry(w *World) {
 	fence, reply, asked := w.Ask(2)
@@ -192,7 +192,7 @@ func expiry(w *World) {
 	w.head(fence.SessionID)
 }
 
-// follows holds that what a person decided stands in the log before what came of it.
+// follows asserts that a person's decision precedes its consequences in the log.
 func (w *World) follows(session regie.ID, after int64, said regie.EventType) {
 	events := resultOf(w.Store.Events(w.Ctx, session, after, 10))(w)
 	var kinds []regie.EventType
@@ -331,8 +331,8 @@ func steeredBeforeParking(w *World) {
 	w.head(fence.SessionID)
 }
 
-// steeredByWhoMayNot has a message steer a round that is about to ask people, of somebody who may
-// not answer: it waits for them, and the message with it.
+// steeredByWhoMayNot sends a steering message of a sender who may not answer to a round that is
+// about to ask people: it waits for them, and the message with it.
 func steeredByWhoMayNot(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
