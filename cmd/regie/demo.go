@@ -293,7 +293,7 @@ func (d *demonstration) countWrites() error {
 	return nil
 }
 
-// undoRun takes the whole run back, and compares every file with the copy of before.
+// undoRun undoes the whole run, and compares every file with the original copy.
 func (d *demonstration) undoRun(ctx context.Context) error {
 	args := []string{"undo"}
 	if !d.person {

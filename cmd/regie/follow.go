@@ -230,7 +230,7 @@ func (w *follower) submitRun(ctx context.Context, f runFlags, request dispatch.R
 	return nil
 }
 
-// resumeRun resumes a round, and shows what happens after its events of before.
+// resumeRun resumes a round, and shows only new events.
 func (w *follower) resumeRun(ctx context.Context, before *store.RoundView, repin bool) error {
 	w.round, w.session, w.after = before.Round.ID, before.Session.ID, before.Head
 	if before.Round.State == regie.RoundEnded {
@@ -254,7 +254,7 @@ func (w *follower) resumeRun(ctx context.Context, before *store.RoundView, repin
 	if err != nil {
 		return err
 	}
-	// A round that waits for the network goes on by itself.
+	// A round that waits for the network resumes without help.
 	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting &&
 		view.Session.State != regie.SessionWaitingNetwork
 	w.network = waitsForNetwork(&view)
@@ -626,8 +626,8 @@ func lastReply(view store.RoundView) (last *store.ExchangeView) {
 	return last
 }
 
-// finalAnswer returns what the person reads of the reply that ended the round; readable is false
-// for one that is none in its dialect.
+// finalAnswer returns the answer for the person from the reply that ended the round; readable is
+// false for a reply that is invalid in its dialect.
 func finalAnswer(view store.RoundView) (text string, readable bool) {
 	last := lastReply(view)
 	if last == nil {

@@ -81,7 +81,7 @@ func newRunCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// addLoopFlags adds the flags of how a model is asked.
+// addLoopFlags adds the flags of model parameters.
 func addLoopFlags(env *environment, cmd *cobra.Command, asked *dispatch.RunRequest) {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&asked.Dialect), "dialect", "",

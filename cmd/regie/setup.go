@@ -244,8 +244,7 @@ func (d *setupDialog) runDialog(ctx context.Context) error {
 	}
 }
 
-// pasteKey asks for a key, and for its vendor where the key does not say it: it is sent to nobody
-// before.
+// pasteKey reads a key, and its vendor where the key does not show it: it is sent nowhere before.
 func (d *setupDialog) pasteKey(ctx context.Context) error {
 	key, err := d.askSecret(d.T("Paste the key (it is not shown): "))
 	if err == nil {

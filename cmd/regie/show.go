@@ -156,7 +156,7 @@ func showTotals(p *printer, view runView) {
 	p.printLine("")
 	p.printLine("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"),
 		asked, t.T("calls"), cmp.Or(strings.Join(calls, ", "), "0"))
-	// the mark of estimated tokens holds for the cost beside them
+	// the mark of estimated tokens applies to their cost too
 	p.printLine("  %s  %s", formatTokens(t, usageOf(view)), chat.Cost(t, view.Spent))
 	p.printLine("  %s %s  %s %s", t.T("model"), formatMillis(t, model), t.T("tools"), formatMillis(t, tools))
 	switch {

@@ -20,8 +20,7 @@ func isTerminal(stream any) bool {
 // read.
 func isAttended(in *os.File, out io.Writer) bool { return isTerminal(in) && isTerminal(out) }
 
-// output is standard output that remembers what could not be written: a command whose answer went
-// nowhere has not done its job.
+// output is standard output that remembers a failed write: a command with a lost answer has failed.
 type output struct {
 	file   *os.File
 	failed error

@@ -99,7 +99,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 	return err
 }
 
-// showUndoPlan shows a plan to who is asked, or wanted to see it only.
+// showUndoPlan shows a plan for a confirmation, or on its own.
 func showUndoPlan(env *environment, plan *regie.UndoPlan, f undoFlags) error {
 	switch {
 	case f.json && f.dry:

@@ -28,10 +28,10 @@ type Config struct {
 	Control *client.Client
 	Text    *text.Printer
 	Version string
-	// Request is what a message in the workspace of a directory is sent with; it returns why the
-	// directory is none.
+	// Request returns the template of a message in the workspace of a directory, or why the
+	// directory is not one.
 	Request func(dir string) (dispatch.RunRequest, error)
-	// Look says what stands at a path of the workspace at a root, as app.Look.
+	// Look returns the block for a path of the workspace at a root, as app.Look.
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
 }
 
@@ -157,8 +157,8 @@ func (a *agent) CloseSession(context.Context, sdk.CloseSessionRequest) (sdk.Clos
 	return sdk.CloseSessionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionClose)
 }
 
-// LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on
-// it is followed. A session of another workspace is unknown.
+// LoadSession implements sdk.AgentLoader: it replays the conversation, and follows a run in
+// progress. A session of another workspace is unknown.
 func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (out sdk.LoadSessionResponse, _ error) {
 	request, err := a.requestIn(in.Cwd)
 	if err != nil {
@@ -213,7 +213,7 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 	return out, a.editorError(err)
 }
 
-// Cancel implements sdk.Agent: a prompt that waits is told so by its own context.
+// Cancel implements sdk.Agent: the context of a waiting prompt tells it.
 func (a *agent) Cancel(context.Context, sdk.CancelNotification) error { return nil }
 
 // interruptRound interrupts a round; one that has ended meanwhile needs none.

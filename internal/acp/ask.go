@@ -18,9 +18,8 @@ import (
 // errLater says that the person has left open what they were asked: it stays in the inbox.
 var errLater = errors.New("left open")
 
-// askPending begins to put to the person what the session waits for, where nobody does so yet, and
-// ends it where nothing is waited for any more: it was answered elsewhere, withdrawn, or has
-// expired.
+// askPending asks the person what the session waits for, unless that is under way, and stops where
+// nothing waits any more: it was answered elsewhere, withdrawn, or has expired.
 func (f *follower) askPending(ctx context.Context) {
 	waits := f.state == regie.SessionWaitingValidation || f.state == regie.SessionWaitingResponse
 	switch {
@@ -34,7 +33,7 @@ func (f *follower) askPending(ctx context.Context) {
 	}
 }
 
-// stopAsking takes back what the person is asked: the editor is told that it is settled.
+// stopAsking withdraws the question: the editor learns that it is settled.
 func (f *follower) stopAsking() {
 	if f.asking != nil {
 		f.asking()
@@ -42,7 +41,7 @@ func (f *follower) stopAsking() {
 	f.asking, f.asked = nil, nil
 }
 
-// endLeft ends a turn whose person has left open what they were asked.
+// endLeft ends a turn with an unanswered question.
 func (f *follower) endLeft(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
 		return "", err

@@ -128,7 +128,7 @@ func (s *session) drawCall(tool, written string) drawn {
 	return d
 }
 
-// startUpdate returns a call as an editor is told it first, with what it brought where it has that.
+// startUpdate returns the first update of a call, with its result where it has one.
 func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
 	d := s.drawCall(c.Tool, c.Arguments)
 	if c.State.Settled() {

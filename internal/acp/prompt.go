@@ -47,8 +47,8 @@ func (a *agent) runPrompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopRe
 	return f.followRound(ctx)
 }
 
-// goOn follows a session whose run goes on, in the background: to its end, to the next prompt, or
-// to the end of the connection.
+// goOn follows a running session in the background: to its end, to the next prompt, or to the end
+// of the connection.
 func (a *agent) goOn(s *session, view *store.SessionView) {
 	n := len(view.History)
 	if n == 0 || view.History[n-1].State == regie.RoundEnded {

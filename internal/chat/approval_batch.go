@@ -36,7 +36,7 @@ func NewBatch(control Control, page *Page, host BatchHost, asked *regie.Approval
 type BatchHost interface {
 	Do(order Order, work Work)
 	ShowError(err error)
-	// Asking reports whether the batch is still what the person is asked.
+	// Asking reports whether the person still sees this batch.
 	Asking() bool
 	// Changed has them read what was just written before they answer; own says that it follows from
 	// their own answer. Another call may be asked about by now, or nothing any more.
@@ -49,8 +49,8 @@ type BatchHost interface {
 	PutOff(id regie.ID)
 }
 
-// EditedCall is a call with the arguments that the person has written, as it would run; Review is
-// nil where there is none.
+// EditedCall is a call with arguments that the person wrote, as it would run; Review is nil without
+// any.
 type EditedCall struct {
 	Draft  []byte
 	Review *regie.Review
@@ -60,18 +60,18 @@ type EditedCall struct {
 	Refused bool
 }
 
-// AsProposed reports whether a call is asked about as it was proposed.
+// AsProposed reports whether the call is shown as proposed.
 func (e *EditedCall) AsProposed() bool { return e.Review == nil && !e.Refused }
 
-// Review is the call that is asked about.
+// Review returns the current call.
 func (b *Batch) Review() *regie.Review { return &b.Asked.Reviews[b.At] }
 
-// Over reports whether nobody is to be asked any more.
+// Over reports whether no call is left to ask about.
 func (b *Batch) Over() bool {
 	return b.At >= len(b.Asked.Reviews) || b.Asked.State != regie.ApprovalOpen
 }
 
-// listUndecided returns the calls that nobody has decided, from the one that is asked about on.
+// listUndecided returns the undecided calls, from the current one on.
 func (b *Batch) listUndecided() (calls []int) {
 	for i := b.At; i < len(b.Asked.Reviews); i++ {
 		if b.Asked.Reviews[i].Decision == nil {
@@ -81,7 +81,7 @@ func (b *Batch) listUndecided() (calls []int) {
 	return calls
 }
 
-// Begin shows the head, with the calls. The first one is asked about.
+// Begin shows the head with the calls, and asks about the first one.
 func (b *Batch) Begin() {
 	b.Page.ApprovalHead(&b.Asked)
 	b.Page.Calls(&b.Asked)
@@ -89,7 +89,7 @@ func (b *Batch) Begin() {
 	b.askNext(true)
 }
 
-// Show writes the call that is asked about as it was proposed.
+// Show writes the current call as proposed.
 func (b *Batch) Show() { b.showCall(b.At) }
 
 func (b *Batch) showCall(call int) {
@@ -123,8 +123,8 @@ func (b *Batch) showWhole(calls []int) {
 	}
 }
 
-// Keys answer for the call that is asked about, as it was proposed or as it was edited; or for all
-// that are left, once those stand there.
+// Keys answer for the current call, as proposed or edited; or for all that are left, once those are
+// visible.
 func (b *Batch) Keys() []Key {
 	t, proposed := b.Page.Text, b.Edit.AsProposed()
 	noToAll := Key{"N", t.T("[N] no to all"), b.denyLeft}
@@ -179,7 +179,7 @@ func (b *Batch) askAgain() {
 	b.Host.Changed(false)
 }
 
-// askNext goes to the next call that nobody has decided, or closes.
+// askNext goes to the next undecided call, or closes.
 func (b *Batch) askNext(own bool) {
 	b.Edit, b.Busy, b.whole = EditedCall{}, false, false
 	b.At++
@@ -189,7 +189,7 @@ func (b *Batch) askNext(own bool) {
 	b.Host.Changed(own)
 }
 
-// allowOnce allows the call once, as it is asked about.
+// allowOnce allows the current call once.
 func (b *Batch) allowOnce() {
 	decision := regie.Decision{CallID: b.Review().CallID, Answer: regie.AnswerAllow}
 	switch {
@@ -202,8 +202,8 @@ func (b *Batch) allowOnce() {
 	b.Decide([]regie.Decision{decision})
 }
 
-// allowAll allows all calls that are left. Where some have not been shown they are, or where a diff
-// was shortened, Y is asked for once more.
+// allowAll allows all calls that are left. If some were not shown yet it shows them, and then, or
+// after a shortened diff, asks for Y once more.
 func (b *Batch) allowAll() {
 	if left := b.listUndecided(); b.showUnseen(left) || b.isCut(left) {
 		b.whole = true
@@ -302,8 +302,8 @@ func (b *Batch) confirmRefusal(draft []byte) {
 	b.Host.Changed(false)
 }
 
-// Edited takes what the person has written in place of the arguments, and shows what the call would
-// do then; nothing is decided by that. Where the editor failed the call stays as it was.
+// Edited takes the arguments that the person wrote, and shows what the call would do with them;
+// that decides nothing. After a failure of the editor the call stays unchanged.
 func (b *Batch) Edited(draft []byte, err error) {
 	b.Busy = false
 	if err == nil {
@@ -347,8 +347,8 @@ func (b *Batch) previewEdit() {
 	})
 }
 
-// reloadApproval reads the approval, where a decision was refused because somebody else had
-// decided: who did is told.
+// reloadApproval reads the approval after a refused decision: another person had decided, and it
+// says who.
 func (b *Batch) reloadApproval(why error) {
 	b.Host.Do(Beside, func(ctx context.Context) func() {
 		inbox, err := b.Control.Inbox(ctx, store.InboxFilter{ID: b.Asked.ID})
@@ -401,9 +401,9 @@ func (b *Batch) adoptDecisions(decisions []regie.Decision, state regie.ApprovalS
 	}
 }
 
-// coveredCalls returns the calls behind the one that is asked about that an answer for longer
-// covers; none for no scope. It was given to be asked no more; what must be asked about in spite of
-// it stays (decision 19), and so does what leads through a link out of its reach.
+// coveredCalls returns the later calls that an answer for longer covers; none for no scope. Calls
+// that need an approval in spite of it stay (decision 19), and so do those that a link leads out of
+// its reach.
 func (b *Batch) coveredCalls(scope *regie.Scope) (calls []int) {
 	for i := b.At + 1; scope != nil && i < len(b.Asked.Reviews); i++ {
 		review := &b.Asked.Reviews[i]

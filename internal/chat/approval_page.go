@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Calls names the calls that an approval asks about, one sentence each, so that nobody answers for
-// a call that they have not heard of.
+// Calls names the calls of an approval, one sentence each, so that a person knows all of them
+// before answering.
 func (p *Page) Calls(a *regie.Approval) {
 	var lines []string
 	for i := range a.Reviews {

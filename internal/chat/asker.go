@@ -13,9 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// The errors that end asking, beside those of Control.
+// The errors that end asking, in addition to those of Control.
 var (
-	// ErrMoved says that the session waits no more: somebody answered elsewhere, it was stopped, or
+	// ErrMoved says that the session waits no more: it was answered elsewhere, it was stopped, or
 	// time was up.
 	ErrMoved = errors.New("what was asked is settled")
 	// ErrLeave says that the person has gone: the input ended.
@@ -30,8 +30,8 @@ type Asker struct {
 	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the
 	// session waits no more, ErrLeave at the end of the input.
 	Next func(ctx context.Context, prompt string) (string, error)
-	// Settle shows what has happened, so that it stands above what is asked next; errors are those
-	// of Next.
+	// Settle shows what has happened, so that it precedes the next question; errors are those of
+	// Next.
 	Settle func(ctx context.Context) error
 	// Edit is the person's editor.
 	Edit Editor
@@ -145,7 +145,7 @@ func (h *lineHost) AskScope(answer regie.Answer) {
 // PutOff implements BatchHost.
 func (h *lineHost) PutOff(id regie.ID) { h.asker.putOff(id) }
 
-// doNow does work while the loop stands still.
+// doNow does work while the loop waits.
 func doNow(ctx context.Context, work Work) {
 	if then := work(ctx); then != nil {
 		then()
@@ -206,7 +206,7 @@ func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bo
 	}
 }
 
-// readLine returns the person's next line; "" where there is none, which ends the asking.
+// readLine returns the person's next line; "" at the end of the input, which ends the asking.
 func (h *lineHost) readLine(prompt string) string {
 	line, err := h.asker.Next(h.ctx, prompt)
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *Calls) Number(call, round regie.ID) {
 	}
 }
 
-// Mark is what stands behind a call's result: the number under which it is unfolded.
+// Mark follows a call's result: the number for showing it in full.
 func (c *Calls) Mark(call regie.ID) string {
 	n := c.numberOf(call)
 	if n == 0 {
@@ -51,7 +51,7 @@ func (c *Calls) findCall(word string) (one *doneCall, n int, err error) {
 	return &c.done[n-1], n, nil
 }
 
-// readCall reads the call, as it stands by now.
+// readCall reads the current state of the call.
 func (c *doneCall) readCall(ctx context.Context, control Control) (*regie.Call, error) {
 	view, err := control.Get(ctx, c.round)
 	if err != nil {

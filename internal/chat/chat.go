@@ -27,8 +27,7 @@ type PlainConfig struct {
 	Terminal bool
 }
 
-// Moment is how long nothing may happen before the person is asked: what just happened stands above
-// the prompt, not behind it.
+// Moment is the silence before the person is asked, so that recent news precedes the prompt.
 const Moment = 30 * time.Millisecond
 
 // Chat is a conversation in plain lines (spec 10.1).
@@ -180,8 +179,8 @@ func (c *Chat) promptLine(ctx context.Context, prompt string) (string, error) {
 	return c.readLine(ctx, prompt, c.Waiting, false)
 }
 
-// readLine shows a prompt and returns the person's line, or ErrMoved once holds is false. What is
-// written meanwhile stands behind the prompt, which is shown again.
+// readLine shows a prompt and returns the person's line, or ErrMoved once holds is false. After
+// other output it shows the prompt again.
 func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, atPrompt bool) (string, error) {
 	for holds() {
 		if !c.Stream.prompted {
@@ -239,8 +238,8 @@ func (c *Chat) handleItem(item dispatch.Item) {
 	}
 }
 
-// handleSignal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it
-// leaves. Any other signal leaves, but for a Ctrl-Z that is refused already: why is said.
+// handleSignal handles Ctrl-C: it interrupts a round, the second time leaves it running; at the
+// prompt it leaves. Any other signal leaves, except for a Ctrl-Z that is refused with the reason.
 func (c *Chat) handleSignal(s os.Signal, atPrompt bool) error {
 	if s == syscall.SIGTSTP {
 		c.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
@@ -255,10 +254,10 @@ func (c *Chat) handleSignal(s os.Signal, atPrompt bool) error {
 	return nil
 }
 
-// Do implements Renderer: the loop stands still meanwhile.
+// Do implements Renderer: the loop waits meanwhile.
 func (c *Chat) Do(_ Order, work Work) { doNow(c.ctx, work) }
 
-// ShowError implements Renderer. Where nobody reads it an error ends the chat.
+// ShowError implements Renderer. In an unattended chat an error ends it.
 func (c *Chat) ShowError(err error) {
 	switch {
 	case err == nil:

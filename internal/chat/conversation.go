@@ -32,8 +32,8 @@ type Config struct {
 	Continue string
 }
 
-// Work takes time and runs beside the loop of a Renderer. It touches no state; what it returns runs
-// in the loop.
+// Work takes time and runs concurrently with the loop of a Renderer. It touches no state; the
+// function that it returns runs in the loop.
 type Work func(ctx context.Context) (then func())
 
 // Order says what work waits for, and what waits for it.
@@ -50,13 +50,13 @@ type Renderer interface {
 	Do(order Order, work Work)
 	// ShowError shows an error; nil shows nothing.
 	ShowError(err error)
-	// Separate sets what is written next apart from what stands above.
+	// Separate sets the next output apart from what precedes it.
 	Separate()
-	// Reset forgets the session that another one takes the place of. TakenUp shows a chat that goes
-	// on, whose last messages are written.
+	// Reset forgets the present session before a switch to another one. TakenUp shows the resumed
+	// chat after its last messages.
 	Reset()
 	TakenUp(past *Past)
-	// Settled closes what is asked: the session does not wait any more.
+	// Settled closes the question: the session waits no more.
 	Settled()
 	// Sent tells what became of a message, or why it was refused.
 	Sent(m *Outgoing, run dispatch.Run, err error)
@@ -91,8 +91,9 @@ type Conversation struct {
 	Calls    Calls
 	Feed     *Feed // nil until the session is there
 	ctx      context.Context
-	// Unattended says that nobody reads it; ShowsOutput that what a call puts out is written as it
-	// comes. ShownRounds is how many messages with their answers are shown before one goes on.
+	// Unattended says that there is no reader; ShowsOutput that the output of calls is written as
+	// it comes. ShownRounds is the number of past messages with answers to show when a chat
+	// resumes.
 	Unattended, ShowsOutput bool
 	ShownRounds             int
 
@@ -135,10 +136,11 @@ func (c *Conversation) Busy() bool {
 	return c.State == regie.SessionActive || c.State == regie.SessionQueued
 }
 
-// Note writes a line beside the replies.
+// Note writes a line between the replies.
 func (c *Conversation) Note(line string) { c.Stream.Note(line) }
 
-// loadBeside reads something beside the loop and shows it there; an error is shown in its place.
+// loadBeside reads something concurrently with the loop and shows it there; it shows an error
+// instead.
 func loadBeside[T any](c *Conversation, read func(ctx context.Context) (T, error), show func(T)) {
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
 		found, err := read(ctx)
@@ -235,8 +237,8 @@ func (c *Conversation) MarkRead(ctx context.Context) {
 	_ = c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.Session, Seq: c.Seen})
 }
 
-// markReadBeside is MarkRead beside the loop: at the end of each run, and before another chat takes
-// this one's place.
+// markReadBeside is MarkRead concurrently with the loop: at the end of each run, and before a
+// switch to another chat.
 func (c *Conversation) markReadBeside() {
 	mark := *c
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
@@ -322,7 +324,7 @@ func (c *Conversation) setState(state regie.SessionState) {
 	}
 }
 
-// closeQuestions closes what is asked: the session waits no more.
+// closeQuestions closes the question: the session waits no more.
 func (c *Conversation) closeQuestions() {
 	c.Due = false
 	c.Renderer.Settled()
@@ -379,8 +381,8 @@ func (c *Conversation) Enter(typed string) {
 	}
 }
 
-// Say gives a message to the agent. While the session waits for the person they are told first what
-// that does (decision 10).
+// Say sends a message to the agent. While the session waits for the person it first explains the
+// consequence (decision 10).
 func (c *Conversation) Say(typed string) {
 	if !c.Waiting() {
 		c.Send(typed, store.Queue)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// shownLines is how much of a diff is shown beside a question; "v" and regie approvals show
-	// have the rest.
+	// shownLines bounds the part of a diff in a question; "v" and regie approvals show have the
+	// rest.
 	shownLines = 200
 	// maxSame is how many lines that are the same are shown below each other in a shortened diff.
 	maxSame = 3

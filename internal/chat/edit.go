@@ -37,11 +37,10 @@ func EditorLine(env func(string) string) string {
 	return "vi"
 }
 
-// Edit has a person change the arguments of a call, and returns what they wrote as JSON (spec 4.4).
-// The file that they edit lies in a directory of its own that nobody else can read, and is removed
-// afterwards. draft is what they begin with. Edit returns what they wrote also where it cannot be
-// used, as the next draft, with CodeBadArguments; and CodeConflict where they changed nothing,
-// CodeToolError where the editor failed.
+// Edit lets a person change the arguments of a call in an editor, and returns the new ones as JSON
+// (spec 4.4). The file is in a private directory and is removed afterwards. draft is its initial
+// content. Edit also returns unusable text, as the next draft, with CodeBadArguments; it returns
+// CodeConflict without a change, and CodeToolError where the editor failed.
 func Edit(ctx context.Context, editor Editor, arguments json.RawMessage, draft []byte) (edited []byte, err error) {
 	if len(draft) == 0 {
 		draft = Pretty(arguments)

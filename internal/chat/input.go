@@ -101,8 +101,8 @@ func (in *Input) nextLine() (string, bool) {
 	}
 }
 
-// fillBuffer waits for what comes, and reads it. What was there a moment ago may have gone to
-// somebody else meanwhile.
+// fillBuffer waits for input and reads it. Another reader may have taken the input since the last
+// look.
 func (in *Input) fillBuffer() {
 	in.pollInput(-1)
 	in.gate.Lock()

@@ -18,7 +18,7 @@ const (
 	noNames  = "n no non"
 )
 
-// FindKey finds a key by one of its names; nil where there is none.
+// FindKey finds a key by one of its names; nil for an unknown one.
 func FindKey(keys []Key, name string) *Key {
 	at := slices.IndexFunc(keys, func(k Key) bool { return slices.Contains(strings.Fields(k.Names), name) })
 	if at < 0 {

@@ -67,9 +67,8 @@ func (p *Page) writeCall(c *regie.Call) {
 	}
 }
 
-// fenceText shows text as it is, whatever marks are in it: no line of it can pass for a heading,
-// another speaker or the end of it, nor can HTML. What Strip takes out is taken out first, or it
-// would put a fence together.
+// fenceText shows text verbatim: no line of it can pass for a heading, another speaker or the end
+// of the fence, nor can HTML. It first strips what could build a fence when removed later.
 func fenceText(s string) string {
 	s = lineEnds.Replace(plain.Strip(s))
 	fence := "```"

@@ -8,14 +8,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Look says what a person may name with @: what stands at a path of the workspace, as a block
-// without a type, or false where nothing does.
+// Look returns the block, without a type, for a path of the workspace that a person may name with
+// @, or false without a file there.
 type Look func(path string) (regie.EnrichmentBlock, bool)
 
-// Mentions cuts what a person typed into segments where it names files or directories: @path or
-// @"path with spaces" at the beginning of a word (spec 7.3, 10.1). What nothing stands at stays
-// text, so addresses and names of people do. What is named twice is read once. It returns nil for a
-// text that names nothing, which is sent as it is.
+// Mentions splits typed text into segments at the names of files or directories: @path or @"path
+// with spaces" at the beginning of a word (spec 7.3, 10.1). An unknown path stays text, as
+// addresses and people's names do. A repeated name is read once. It returns nil for a text without
+// names.
 func Mentions(typed string, look Look) (out []regie.Segment) {
 	seen, rest := map[string]bool{}, 0
 	for i := 0; look != nil && i < len(typed); i++ {
@@ -47,8 +47,8 @@ func startsWord(before string) bool {
 	return before == "" || unicode.IsSpace(r) || strings.ContainsRune("([{<\"'`«“‘„,;:", r)
 }
 
-// trailing may end a sentence, or close what a mention stands in: it belongs to a mention only
-// where a file is called so.
+// trailing may end a sentence, or close brackets around a mention: it belongs to a mention only in
+// a file's own name.
 const trailing = ".,;:!?)]}>'`»”’…"
 
 // findMention finds what is named at a place of a text, and where that ends. The longest name that

@@ -6,8 +6,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Cost says what model calls have cost. What nobody knows is said to be unknown, never 0 (spec
-// 6.3).
+// Cost describes the cost of model calls. An unknown cost is unknown, never 0 (spec 6.3).
 func Cost(t *text.Printer, s regie.Spending) string {
 	switch {
 	case s.Known && s.Estimated > 0:

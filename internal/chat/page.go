@@ -165,8 +165,8 @@ func (p *Page) formatSpan(d time.Duration) string {
 	}
 }
 
-// Review writes one call: its number, what it would do, why it is asked about, what to know, and
-// the decision, if there is one.
+// Review writes one call: its number, its effect, the reasons for asking, the warnings, and any
+// decision.
 func (p *Page) Review(number int, review *regie.Review) {
 	p.writeLine(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
 	for _, ground := range review.Grounds {
@@ -213,7 +213,7 @@ func (p *Page) Scopes(scopes []regie.Scope) {
 	}
 }
 
-// Question writes what is asked, its options with their numbers, and the answer, if there is one.
+// Question writes a question, its options with their numbers, and any answer.
 func (p *Page) Question(q *regie.Question) {
 	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(q.Module.Text), "\n"), "\n") {
 		p.writeNote(line)

@@ -20,14 +20,14 @@ const (
 	pastWithin = 5 * time.Second
 )
 
-// Past is a chat as it stands when somebody goes on with it.
+// Past is the state of a chat when it is resumed.
 type Past struct {
 	View store.SessionView
 	// Events are its last ones: they are shown as they were when they came.
 	Events []*regie.Event
 	// Rounds holds the one that has not ended, where there is one.
 	Rounds []store.RoundView
-	// Last is the newest round, Running the one that has not ended; zero where there is none.
+	// Last is the newest round, Running the open one; zero without one.
 	Last, Running regie.ID
 }
 

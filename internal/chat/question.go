@@ -64,7 +64,7 @@ func AnswerWith(t *text.Printer, m *regie.Module) string {
 	return choice
 }
 
-// parseReply reads an answer as a person types it. It returns CodeBadRequest for what is none.
+// parseReply parses a typed answer. It returns CodeBadRequest for an invalid one.
 func parseReply(m *regie.Module, line string) (regie.QuestionReply, error) {
 	no := slices.Contains(strings.Fields(noNames), line)
 	switch {
@@ -81,8 +81,8 @@ func parseReply(m *regie.Module, line string) (regie.QuestionReply, error) {
 // YesNo is the answer to a Validation.
 func YesNo(yes bool) regie.QuestionReply { return regie.QuestionReply{Yes: &yes} }
 
-// Choose is the answer that names options by their numbers, such as "1,3". It returns
-// CodeBadRequest for numbers that are none of them and for several where one is asked for.
+// Choose returns the answer with options by their numbers, such as "1,3". It returns CodeBadRequest
+// for unknown numbers and for several where one is requested.
 func Choose(m *regie.Module, numbers string) (reply regie.QuestionReply, err error) {
 	for _, field := range strings.FieldsFunc(numbers, func(r rune) bool { return r == ',' || r == ' ' }) {
 		n, err := strconv.Atoi(field)

@@ -49,7 +49,7 @@ func (r *Replies) Delta(d *dispatch.Delta) (content, thinking string) {
 	return r.content.Add(d.Content), r.thinking.Add(d.Thinking)
 }
 
-// Release are the pieces that were held back, each of which is taken once more: an event has come.
+// Release returns the held pieces for another try: an event has come.
 func (r *Replies) Release() (held []*dispatch.Delta) {
 	held, r.held = r.held, nil
 	return held
@@ -101,7 +101,7 @@ func (r *Replies) Round(body *Body) {
 	}
 }
 
-// Reset takes in that a reply is asked for again, and reports whether anything of it was shown.
+// Reset notes that the model call is repeated, and reports whether any of its reply was shown.
 func (r *Replies) Reset() (told bool) {
 	told = r.Telling()
 	r.open, r.shown = replyPlace{}, ""

@@ -12,8 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Rules lists standing rules, each with what it covers, whose it is, and how long it holds (spec
-// 4.4).
+// Rules lists standing rules, each with its scope, its author, and its expiry (spec 4.4).
 func (p *Page) Rules(list store.RuleList) {
 	holds := ""
 	for i := range list.Rules {
@@ -62,8 +61,8 @@ func (p *Page) writeRule(r *store.StandingRule) {
 	}
 }
 
-// FindRule returns the one rule that a person names, in whatever state: by its id, by the last four
-// or more characters of it, by its first eight or more, or as "last", the newest that holds in the
+// FindRule returns the one rule that a person names, in any state: by its id, by its last four or
+// more characters, by its first eight or more, or as "last", the newest one in force in the
 // workspace at root. Errors are those of Find.
 func FindRule(ctx context.Context, control Control, root, name string) (store.StandingRule, error) {
 	none := regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)

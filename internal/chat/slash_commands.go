@@ -117,7 +117,7 @@ func forkChat(c *Conversation, name string) {
 	})
 }
 
-// Resume goes on with the chat that a person names, in place of this one.
+// Resume switches to the chat that a person names.
 func (c *Conversation) Resume(name string) {
 	root := c.Request.Root
 	loadBeside(c, func(ctx context.Context) (Past, error) {

@@ -29,7 +29,7 @@ type Stream struct {
 	Apart bool
 
 	open io.Writer // where a line was begun and not ended
-	// prompted says that the person's prompt stands there.
+	// prompted says that the prompt is on the current line.
 	prompted bool
 
 	replies Replies
@@ -49,7 +49,7 @@ func (s *Stream) Own(id regie.ID, is bool) {
 	s.own[id] = is
 }
 
-// Note writes a line beside the replies.
+// Note writes a line between the replies.
 func (s *Stream) Note(line string) {
 	if !s.Apart || !s.replies.Telling() {
 		s.startLine()
@@ -281,11 +281,11 @@ func joinSentences(t *text.Printer, sentences []regie.Sentence) string {
 	return strings.Join(out, " ")
 }
 
-// patience is how long a chat says nothing of a model that is asked again (decision 53).
+// patience is how long a chat does not mention a repeated model call (decision 53).
 const patience = 5 * time.Second
 
-// ResetLine says that a model is asked again, why, and when, if that is not at once; long says that
-// it is long.
+// ResetLine says that a model call is repeated, why, and when, if not at once; long says that the
+// delay is long.
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	body := BodyOf(event) // what was erased is said without its reason
 	if wait := time.Duration(body.WaitMS) * time.Millisecond; wait >= patience {

@@ -10,9 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// UndoNamed fills in which run or undo a person names: by its id, by the last four or more
-// characters of it, or by its first eight or more; "" and "last" leave it to the newest. It returns
-// CodeBadID for what cannot be an id.
+// UndoNamed fills in the run or undo that a person names: by its id, by its last four or more
+// characters, or by its first eight or more; "" and "last" mean the newest. It returns CodeBadID
+// for an impossible id.
 func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	if name == "" || name == "last" {
 		return nil
@@ -21,9 +21,9 @@ func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	return err
 }
 
-// UndoPlan writes what an undo would do: what becomes of each file with its diff, what stands in
-// the way, and what stays as it is. Of each diff at most limit lines are shown where that is not 0.
-// It reports whether there was more.
+// UndoPlan writes what an undo would do: each file with its diff, the conflicts, and the unchanged
+// files. It shows at most limit lines of each diff, unless that is 0. It reports whether there was
+// more.
 func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 	again := !plan.Undoes.IsZero()
 	what := p.Text.T("undo of run %s", plan.RoundID)
@@ -139,7 +139,7 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// undoWords reads what stands behind /undo: an id; files alone; by force.
+// undoWords parses the arguments of /undo: an id; files alone; by force.
 func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 	for word := range strings.FieldsSeq(rest) {
 		switch word {

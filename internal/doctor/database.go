@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// checkDatabase looks into the database, beside whoever uses it.
+// checkDatabase examines the database, next to any running engine.
 func (x *exam) checkDatabase(ctx context.Context) {
 	check, cancel := context.WithTimeout(ctx, x.CheckTime)
 	defer cancel()

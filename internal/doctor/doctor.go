@@ -70,7 +70,7 @@ func (r Report) Count(status Status) (n int) {
 	return n
 }
 
-// Server is a configured model server, as whoever asked it found it.
+// Server is a configured model server and the result of a call to it.
 type Server struct {
 	Name, Type, BaseURL string
 	Local               bool // on this machine
@@ -105,7 +105,7 @@ type Subject struct {
 	Server func(context.Context) *Server
 	// Engine looks for the engine of the data directory.
 	Engine func(context.Context) EngineState
-	// Shared looks at the PostgreSQL that Config names; it is asked only where it names one.
+	// Shared examines the PostgreSQL that Config names; it is called only where it names one.
 	Shared func(context.Context) postgres.Inspection
 	// Commands finds out what commands are confined by in the workspace of Dir; nil leaves it out.
 	Commands func(context.Context) sandbox.Found
@@ -115,8 +115,8 @@ type Subject struct {
 	CheckTime time.Duration
 }
 
-// Examine looks at everything and says what it found. It goes on whatever is broken, and ends early
-// only with the context.
+// Examine checks everything and returns its findings. It continues after any failure, and ends
+// early only with the context.
 func Examine(ctx context.Context, s Subject) Report {
 	if s.CheckTime == 0 {
 		s.CheckTime = 20 * time.Second
@@ -188,8 +188,8 @@ func (x *exam) addError(id string, err error) *Finding {
 	return f
 }
 
-// quoteSentence has the sentence end with another one in place of its last argument, which is the
-// English of that.
+// quoteSentence replaces the last argument of the sentence, the English text of another one, by
+// that sentence.
 func (f *Finding) quoteSentence(said regie.Sentence) *Finding {
 	if !said.IsZero() {
 		f.Text.Args, f.Text.About = f.Text.Args[:len(f.Text.Args)-1], []regie.Sentence{said}

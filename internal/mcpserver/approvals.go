@@ -16,11 +16,11 @@ import (
 // maxDiff bounds what is shown of what a call would change, in bytes.
 const maxDiff = 16 << 10
 
-// ask is what a person is asked.
+// ask is a question to a person.
 type ask struct {
 	Kind string `json:"kind" jsonschema:"approval or question"`
 	ID   string `json:"id" jsonschema:"of the approval or the question"`
-	// Calls are those of an approval that nobody has decided.
+	// Calls are the undecided ones of an approval.
 	Calls    []asked  `json:"calls,omitempty"`
 	Question string   `json:"question,omitempty"`
 	Options  []string `json:"options,omitempty"`
@@ -70,7 +70,7 @@ func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) 
 	return out, nil
 }
 
-// english is the language of what models read, in which all else is that they read here.
+// english is the language of texts for models.
 var english = text.New("en")
 
 // showCall returns a call as who decides on it has to see it: nothing in it acts or hides.
@@ -123,8 +123,8 @@ type reply struct {
 	Yes        *bool    `json:"yes,omitempty" jsonschema:"the answer to a yes or no question"`
 }
 
-// addApprovals offers what people decide, where the owner has said that the client may. It only
-// ever allows once: what stands for longer is for a person, in a surface that shows what it covers.
+// addApprovals offers the decisions of people, where the owner allows them to the client. They only
+// allow once: an answer for longer needs a person, in a surface that shows its scope.
 func (s *server) addApprovals(to *mcp.Server) {
 	if !s.AllowApprovals {
 		return
@@ -217,8 +217,8 @@ func (s *server) canElicit(request *mcp.CallToolRequest) bool {
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
-// withoutRequests is the first version of the protocol in which a server asks its client nothing by
-// itself.
+// withoutRequests is the first version of the protocol without requests from the server to its
+// client.
 const withoutRequests = "2026-07-28"
 
 // put puts the approvals of a session to the person at the client's end, one call after another,

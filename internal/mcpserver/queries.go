@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// ofFiles begins the names of the tools whose queries are those of a workspace.
+// ofFiles begins the names of the tools for queries of a workspace.
 const ofFiles = "files."
 
 // addQueries offers the workspace's queries under the names that models know them by (decision 27).
@@ -49,7 +49,7 @@ func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 	return nil
 }
 
-// reads are the hints of a tool that changes nothing and reaches nobody.
+// reads are the hints of a read-only local tool.
 func reads() *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}

@@ -37,8 +37,8 @@ type Config struct {
 	Request dispatch.RunRequest
 	// Here takes the workspace although it is the home directory or /.
 	Here bool
-	// AllowApprovals lets the client decide approvals and answer questions by itself (spec 4.4).
-	// Without it only people do: elsewhere, or where Elicit is set.
+	// AllowApprovals lets the client decide approvals and answer questions (spec 4.4). Without it
+	// only people do: elsewhere, or where Elicit is set.
 	AllowApprovals bool
 	// Elicit puts approvals to the person at the client's end, where the client says that it can
 	// ask them (MCP elicitation).
@@ -81,9 +81,9 @@ const (
 	idleSession = 30 * time.Minute
 )
 
-// Handler serves streamable HTTP. Whoever mounts it checks who calls and from where: token, Host
-// and Origin (spec 11.2); the SDK's own protection against DNS rebinding stays on beside that. It
-// returns the errors of Control.Tools.
+// Handler serves streamable HTTP. The mount must check the caller: token, Host and Origin (spec
+// 11.2); the SDK's own protection against DNS rebinding stays on. It returns the errors of
+// Control.Tools.
 func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	s, err := newServer(ctx, c)
 	if err != nil {
@@ -161,7 +161,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
 	}
-	// the client has gone, in whatever order it closes its ends
+	// the client has gone, closing its ends in any order
 	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE, mcp.ErrConnectionClosed} {
 		if errors.Is(err, gone) {
 			return nil

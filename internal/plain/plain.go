@@ -32,11 +32,10 @@ func acts(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Hidden reports whether a reader would not see a character, or not see what it does, wherever it
-// stands: what Strip removes, other marks of direction, what has no width, separators of lines that
-// are no line feed, tags, fillers and the empty pattern of Braille. Of joiners and variation
-// selectors, which writing systems and pictures are spelt with, Runes knows whether they are seen
-// where they stand.
+// Hidden reports whether a reader cannot see a character or its effect in any context: what Strip
+// removes, other marks of direction, zero-width characters, line separators other than line feeds,
+// tags, fillers and the empty pattern of Braille. Runes decides about joiners and variation
+// selectors, which writing systems and emoji use, by their context.
 func Hidden(r rune) bool {
 	switch {
 	case acts(r):
@@ -49,9 +48,9 @@ func Hidden(r rune) bool {
 	}
 }
 
-// Runes yields each character of a text and whether it is hidden where it stands: a joiner is seen
-// in what it joins, a variation selector in what it varies; in a name such as no<U+200D>te.txt
-// nobody sees them.
+// Runes yields each character of a text and whether it is hidden in its context: a joiner is
+// visible in what it joins, a variation selector in what it varies; in a name such as
+// no<U+200D>te.txt they are not.
 func Runes(s string) iter.Seq2[rune, bool] {
 	return func(yield func(rune, bool) bool) {
 		before := rune(0) // what is seen before it

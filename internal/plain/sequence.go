@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// The control sequences of ECMA-48, each behind ESC or as a C1 character. A string without an end
-// on its line is none: it swallows nothing of what follows. A sequence with parameters goes as far
-// as these go.
+// The control sequences of ECMA-48, each after ESC or as a C1 character. A string without an end on
+// its line does not count, so that it swallows nothing. A sequence with parameters extends as far
+// as these.
 const (
 	stringSequence    = `(?:\x1b[\]PX^_k]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\n\x{80}-\x{9f}]*`
 	parameterSequence = `(?:\x1b\[|\x{9b})[\x00-\x08\x0b-\x17\x19\x1c-?\x7f]*`

@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Spaces shows by its name what looks like a space and is none (<U+00A0>): a name, a command or a
-// line of code with one is another one than it reads. A no-break space stays where typography puts
-// one, before the signs of French, inside « » and between digits: there it is seen in prose of
-// every kind, and marking each would hide the others. So does the wide space of CJK, which does not
-// look like one.
+// Spaces shows look-alikes of a space by name (<U+00A0>): a name, a command or a line of code with
+// one differs from what it looks like. A no-break space stays where typography uses it, before
+// French punctuation, inside « » and between digits: prose is full of them, and marking each would
+// hide the others. So does the wide space of CJK, which looks different.
 func Spaces(s string) string {
 	if strings.IndexFunc(s, odd) < 0 {
 		return s
@@ -33,10 +32,10 @@ func Spaces(s string) string {
 	return b.String()
 }
 
-// odd reports whether a character looks like a space and is none.
+// odd reports whether a character looks like a space and is a different one.
 func odd(r rune) bool { return r > 0x7f && r != 0x3000 && r != 0x1680 && unicode.Is(unicode.Zs, r) }
 
-// typeset reports whether a no-break space stands between two characters where typography puts one.
+// typeset reports whether typography puts a no-break space between two characters.
 func typeset(before, after rune) bool {
 	digits := func(r rune) bool { return r >= '0' && r <= '9' }
 	return before == '«' || strings.ContainsRune(";:!?»%€", after) || digits(before) && digits(after)

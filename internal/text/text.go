@@ -2,10 +2,10 @@
 // sentence is the key, so code reads like what it prints; a sentence without a translation is shown
 // in English.
 //
-// The French sentences stand in fr.json. TestCatalogue lists every sentence of the code that has
-// none there, and make translate adds them, empty. What a model reads stands with what says it
-// (package prompt has its own French; the errors of tools are English only); what regie.Say makes
-// is for people in every package.
+// fr.json holds the French sentences. TestCatalogue lists every sentence of the code without one,
+// and make translate adds them, empty. Texts for models are in the packages that send them (package
+// prompt has its own French; the errors of tools are English only); regie.Say makes sentences for
+// people in every package.
 package text
 
 import (
@@ -41,8 +41,8 @@ func New(lang string) *Printer {
 	return &Printer{printer: message.NewPrinter(language.French, message.Catalog(frenchCatalog())), french: true}
 }
 
-// IsFrench reports whether a language is French. It looks at the language alone, whatever country,
-// encoding, variant or further language follows it.
+// IsFrench reports whether a language is French. It ignores country, encoding, variant and further
+// languages.
 func IsFrench(lang string) bool {
 	head, _, _ := strings.Cut(strings.NewReplacer("-", "_", ".", "_", "@", "_", ",", "_", ";", "_").Replace(lang), "_")
 	return strings.EqualFold(head, "fr")
@@ -121,8 +121,8 @@ type telling interface {
 // verb is one of a sentence's, with the dollar in front of it where it is an amount of them.
 var verb = regexp.MustCompile(`%%|\$?%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`)
 
-// amounts writes amounts of dollars ($%s, regie.Dollars) as French does, with a comma. What else
-// stands behind a dollar is a name.
+// amounts formats amounts of dollars ($%s, regie.Dollars) as French does, with a comma. Other text
+// after a dollar is a name.
 func (p *Printer) amounts(format string, args []any) []any {
 	if !p.french || !strings.Contains(format, "$%s") {
 		return args

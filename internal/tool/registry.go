@@ -39,9 +39,8 @@ type entry struct {
 	declared   json.RawMessage
 }
 
-// NewRegistry returns a registry of the tools (spec 4.2). It returns CodeBadRequest for a name that
-// stands twice or is not one, for a kind and class that contradict each other, and for a schema
-// that cannot be used.
+// NewRegistry returns a registry of the tools (spec 4.2). It returns CodeBadRequest for an invalid
+// or duplicate name, for a kind and class that contradict each other, and for an unusable schema.
 func NewRegistry(tools ...Tool) (*Registry, error) {
 	r := newRegistry()
 	if err := r.addTools(tools, ""); err != nil {
@@ -177,10 +176,10 @@ func (r *Registry) addEntry(e *entry) {
 	r.sorted = append(r.sorted, e)
 }
 
-// With returns a registry in which these are all tools of a toolkit, whatever it had of it before;
-// the other tools are the same ones, with nothing worked out again. away says why the toolkit is
-// not there for now, with CodeServerDown; nil says that it is. It returns the codes of NewRegistry,
-// and CodeBadRequest for a tool of another toolkit.
+// With returns a registry with these as all tools of a toolkit; the other tools are shared, without
+// being prepared again. away is the reason, with CodeServerDown, why the toolkit is down; nil says
+// that it works. It returns the codes of NewRegistry, and CodeBadRequest for a tool of another
+// toolkit.
 func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, error) {
 	out := newRegistry()
 	out.away = maps.Clone(r.away)

@@ -29,14 +29,14 @@ type Retry struct {
 	Total time.Duration
 }
 
-// Attempt is Run, repeated where spec 4.3 lets a call be repeated: a query, or a keyed call under
-// its id, after a failure that may pass. It returns the last attempt's outcome, whose duration is
-// that of all attempts without the waiting between them, and how many attempts there were.
+// Attempt is Run, repeated where spec 4.3 allows it: a query, or a keyed call under its id, after a
+// transient failure. It returns the last attempt's outcome, with the duration of all attempts
+// without the delays, and the number of attempts.
 //
-// An attempt after one whose outcome is not known is Repeated: not even NotDone makes its call
-// FAILED then. After attempts that all knew that nothing happened it is not, because then nothing
-// did. Attempt ends at once with ctx: a keyed call that may have had its effect stays UNKNOWN, a
-// query that failed may be repeated. inv is not changed.
+// An attempt after one with an unknown outcome is Repeated: then not even NotDone makes its call
+// FAILED. After attempts in which certainly nothing happened it is not. Attempt ends at once with
+// ctx: a keyed call that may have had its effect stays UNKNOWN, a failed query may be repeated. inv
+// is not changed.
 func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Outcome, tries int) {
 	retry = retry.withDefaults()
 	class := t.Definition().Class
@@ -61,8 +61,8 @@ func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Out
 	}
 }
 
-// Bound is the most that Attempt may take of a tool by its own timeouts: the attempts, the waiting
-// between them, and what is asked behind each of what it has done.
+// Bound is the longest time of Attempt by the tool's own timeouts: the attempts, the delays, and
+// the questions after each of them.
 func Bound(t Tool, retry Retry) time.Duration {
 	retry = retry.withDefaults()
 	tries := retry.Max
@@ -104,8 +104,8 @@ func waitFor(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// mayPass reports whether a failure may pass by itself: a code that says so, or no code at all, as
-// of a connection that broke. A panic has the code of what will not pass.
+// mayPass reports whether a failure is transient: by its code, or without a code, as for a broken
+// connection. A panic has a permanent code.
 func mayPass(err error) bool {
 	if err == nil {
 		return false

@@ -23,8 +23,8 @@ type Outcome struct {
 	Result string          // what the model reads
 	Whole  string          // the whole result where Result is a shortened one
 	Error  *regie.CallError
-	// Again says that the attempt failed and that the call may be run again under its id: a read
-	// whose failure may pass, or a keyed call. A keyed call that is not run again stays UNKNOWN:
+	// Again says that the attempt failed and that the call may be repeated under its id: a read
+	// with a transient failure, or a keyed call. A keyed call that is not repeated stays UNKNOWN:
 	// the model's own repetition would have another key.
 	Again bool
 	// Unreached says of an UNKNOWN why the last attempt did nothing, where that may pass: what is
@@ -34,7 +34,7 @@ type Outcome struct {
 	Duration  time.Duration
 	// Changed is what it made of files, of a tool with Track.
 	Changed json.RawMessage
-	// passing says that the failure may pass by itself: Attempt waits for that.
+	// passing says that the failure is transient: Attempt waits.
 	passing bool
 }
 
@@ -59,8 +59,8 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 	return a.value, nil
 }
 
-// Run performs a call whose intent is stored and names its outcome. A read fails with any error. An
-// action is FAILED only where the tool knows that nothing happened; else a probe tells, or its
+// Run performs a call with a stored intent and returns its outcome. A read fails with any error. An
+// action is FAILED only where the tool knows that nothing happened; else a probe decides, or its
 // outcome is UNKNOWN (decision 5).
 func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
@@ -101,8 +101,8 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	return out
 }
 
-// Track asks a tool what a call has changed. Where that cannot be found out, the model is told so,
-// and what has changed is in no undo.
+// Track asks a tool what a call has changed. If it cannot tell, the result says so, and no undo
+// includes the changes.
 func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
 	track := SidesOf(t).Track
 	if track == nil {
@@ -130,8 +130,7 @@ func describeTracked(t Tracked) string {
 	return "\n" + cleanText(strings.TrimRight(t.Told, "\n"), maxMessage)
 }
 
-// TrackLost asks what a call has changed whose process died while it ran, and adds what is to be
-// told of it to its error.
+// TrackLost asks what a call of a dead process has changed, and adds the findings to its error.
 func TrackLost(ctx context.Context, t Tool, inv *Invocation, problem *regie.CallError) json.RawMessage {
 	tracked := Track(ctx, t, inv)
 	problem.Message += describeTracked(tracked)

@@ -23,9 +23,9 @@ type Invocation struct {
 	// has shown that it had none. Then NotDone, which speaks of one attempt, does not tell what
 	// became of the call (decision 5).
 	Repeated bool
-	// Preconditions are what an approval of this call bound (decision 20); none where nobody was
-	// asked. Prepare of a tool with CheckPreconditions compares them with the very state that it
-	// records, so that nothing comes between the look and the intent.
+	// Preconditions are those of the call's approval (decision 20); none without one. Prepare of a
+	// tool with CheckPreconditions compares them with the state that it records, so that nothing
+	// can change between the check and the intent.
 	Preconditions []regie.Precondition
 	// Assumed are the states that the calls before this one in its reply are going to leave, for
 	// Preview and Foresee: of several about one thing the last counts. There are none
@@ -35,25 +35,24 @@ type Invocation struct {
 	// newest first, until visit returns false: from the store, so that a tool knows after a crash
 	// what the model has seen. Nil means that nothing is known.
 	Earlier func(ctx context.Context, visit func(regie.Call) bool) error
-	// Beside gives what other calls and undos are known to have made of the workspace's files since
-	// a moment before this call started, in their order, so that Track does not take it for this
-	// call's. Nil means that nothing is known.
+	// Beside returns the known changes of the workspace's files by other calls and undos since a
+	// moment before this call started, in order, so that Track does not attribute them to this
+	// call. Nil means that none are known.
 	Beside func(ctx context.Context) ([]regie.FileChange, error)
-	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
+	// Unattended says that the run has no viewer: an automation, or one that asks no person.
 	Unattended bool
-	// Left is for how long from now the call may begin to act: after that another process may have
-	// taken it for dead (spec 11.1). A tool whose effect is brought about by a process of its own
-	// has that one look at the time, because who started it may be stopped meanwhile. Nil means for
-	// ever.
+	// Left returns how long the call may still begin to act: later another process may have taken
+	// it for dead (spec 11.1). A tool that acts through a process of its own lets that one check
+	// the time, because its parent may be suspended meanwhile. Nil means for ever.
 	Left func() time.Duration
 	// Mask takes the runtime's own secrets out of all that the tool says, before it is stored, sent
 	// or shown; this package applies it. Nil masks nothing.
 	Mask *Mask
-	// Output is told what the call puts out while it runs, as it comes: text for people, which is
-	// not stored. Nil means that nobody listens.
+	// Output receives the call's output while it runs: text for people, which is not stored. Nil
+	// without a listener.
 	Output func(text string)
-	// Say is told beside that what the runtime has to say of the call, for people in their
-	// language; it is not stored either. Nil means that nobody listens.
+	// Say receives the runtime's messages about the call, for people in their language; they are
+	// not stored either. Nil without a listener.
 	Say func(regie.Sentence)
 	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision
 	// 16). Prepare calls it; nil means that nothing is kept.
@@ -74,8 +73,8 @@ const (
 type Result struct {
 	// Content is what the model reads: text, or JSON where structure helps.
 	Content string
-	// Rest says how to read what a shortened result leaves out; it stands in the marker. Where it
-	// is empty the marker names ReadResult, with the call's id and the offset to go on from.
+	// Rest says how to read what a shortened result omits; the marker contains it. Where it is
+	// empty the marker names ReadResult, with the call's id and the next offset.
 	Rest string
 }
 
@@ -89,8 +88,8 @@ type Tool interface {
 	Run(ctx context.Context, inv *Invocation) (Result, error)
 }
 
-// Asker is a Tool of the role question (spec 4.5): it reads out of a call's arguments what the
-// person is asked. Its calls are not run: the person's answer is their result (decision 40).
+// Asker is a Tool of the role question (spec 4.5): it reads the question from a call's arguments.
+// Its calls are not run: the person's answer is their result (decision 40).
 type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
@@ -113,33 +112,32 @@ type Sides struct {
 	// changes nothing. With Happened it returns the result that Run would have returned.
 	Probe func(ctx context.Context, inv *Invocation) (Evidence, Result, error)
 	// Preview shows what a call would do before a person approves it (spec 4.2) and changes
-	// nothing. For a call that Run would refuse it returns the same coded error: no person is asked
-	// in vain. Its texts may hold what a model or a file says as it is: DescribeCall makes them
-	// harmless and bounds them.
+	// nothing. For a call that Run would refuse it returns the same coded error, so that no person
+	// is asked in vain. Its texts may contain raw text of a model or a file: DescribeCall sanitizes
+	// and bounds them.
 	Preview func(ctx context.Context, inv *Invocation) (regie.Preview, error)
-	// CheckPreconditions, of a tool whose previews have preconditions (decision 20), changes
-	// nothing and returns CodeStalePreview where one is gone.
+	// CheckPreconditions, of a tool with preconditions in its previews (decision 20), changes
+	// nothing and returns CodeStalePreview where one no longer holds.
 	CheckPreconditions func(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
-	// Foresee says what a call is going to leave behind, without changing anything. Preview and
-	// Foresee count on the states that the invocation assumes in place of the world's.
+	// Foresee returns the states that a call will leave, without changing anything. Preview and
+	// Foresee use the states that the invocation assumes instead of the world's.
 	Foresee func(ctx context.Context, inv *Invocation) ([]State, error)
-	// MustAsk says why a call needs a person's word whatever rules and policies allow (decision
-	// 19), such as one that reads a secret; nothing for a call like any other, or one that Run
+	// MustAsk returns why a call needs a person's approval regardless of rules and policies
+	// (decision 19), for example to read a secret; nothing for any other call, or one that Run
 	// would refuse. It changes nothing.
 	MustAsk func(ctx context.Context, inv *Invocation) []regie.Sentence
 	// Command returns the command that a call runs (spec 4.4) where it is literal: then, and only
 	// then, Run starts exactly that, without a shell, and rules can match it. It changes nothing.
 	Command func(inv *Invocation) (command regie.Command, literal bool)
-	// Changes, of a tool whose effect can be taken back (decision 16), says what a call that
-	// SUCCEEDED, or of which Track found out what it did, made of the files of its workspace, from
-	// the evidence that was stored with it alone: nothing is read or changed for it, and the call's
-	// arguments may be erased. An error says that there is more that cannot be taken back; what
-	// comes with it can.
+	// Changes, of a tool with undo (decision 16), returns what a SUCCEEDED or tracked call made of
+	// the files of its workspace, from its stored evidence alone: it reads and changes nothing, and
+	// the call's arguments may be erased. An error says that more cannot be undone; the returned
+	// changes can.
 	Changes func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
-	// Track, of a tool whose changes are not known beforehand (decision 16), is called when Run has
-	// ended, however, unless that knows that nothing happened, and for a call whose process died
-	// while it ran: it compares what Prepare secured with what is there. It changes nothing, except
-	// for what it gives to Keep, and may be called again for the same call.
+	// Track, of a tool with changes that are not known beforehand (decision 16), is called after
+	// Run, unless Run knows that nothing happened, and for a call of a dead process: it compares
+	// what Prepare secured with the present state. It changes nothing, except for what it gives to
+	// Keep, and may be called again for the same call.
 	Track func(ctx context.Context, inv *Invocation) (Tracked, error)
 }
 

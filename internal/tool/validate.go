@@ -15,8 +15,8 @@ import (
 // before hashing, validation and execution.
 const validateFlag = "_validate"
 
-// takeFlag takes the flag out of canonical arguments. A tool whose own schema has a parameter of
-// that name keeps it.
+// takeFlag removes the flag from canonical arguments. A tool with a parameter of that name keeps
+// it.
 func (e *entry) takeFlag(canonical []byte) (arguments []byte, asks bool) {
 	if e.definition.Kind != regie.KindAction || e.source.Properties[validateFlag] != nil {
 		return canonical, false
@@ -51,8 +51,7 @@ func withoutFlag(arguments []byte) ([]byte, bool) {
 // flagSchema is what a model reads about the flag.
 const flagSchema = `{"type":"boolean","description":"true to have the person check this call before it runs"}`
 
-// wireSchema returns the schema that goes over the wire: that of the tool, for actions with the
-// flag beside the parameters.
+// wireSchema returns the schema on the wire: the tool's, for actions with the flag added.
 func (e *entry) wireSchema() json.RawMessage {
 	if e.definition.Kind != regie.KindAction || e.source.Properties[validateFlag] != nil {
 		return e.definition.Parameters
@@ -78,7 +77,7 @@ func (e *entry) wireSchema() json.RawMessage {
 	return out
 }
 
-// Declared is a tool as a model is told of it.
+// Declared is a tool's declaration for a model.
 type Declared struct {
 	Name        string // over the wire (decision 27)
 	Description string
@@ -86,8 +85,8 @@ type Declared struct {
 	Role        regie.ToolRole
 }
 
-// Declared returns what a model is told of the tools, by canonical name: always the same bytes in
-// the same order.
+// Declared returns the declarations of the tools, by canonical name: always the same bytes in the
+// same order.
 func (r *Registry) Declared() []Declared {
 	out := make([]Declared, len(r.sorted))
 	for i, e := range r.sorted {

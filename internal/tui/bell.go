@@ -32,7 +32,7 @@ func ParseBell(word string) (Bell, error) {
 	return "", regie.Errorf(regie.CodeBadRequest, "%q says not when to ring the bell: auto, always or off", word)
 }
 
-// patient is after how much work somebody may be looking elsewhere.
+// patient is the working time after which a person may have looked away.
 const patient = 10 * time.Second
 
 // isWanted reports whether the person is to be called after so much work.

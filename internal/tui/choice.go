@@ -83,8 +83,8 @@ func (c *confirming) dialogKeys(m *model) (list []chat.Key, busy bool) {
 	return list, false
 }
 
-// replaceDialog closes what is asked for something else that is asked. What waits for the person is
-// asked again behind that.
+// replaceDialog closes the open dialog for another one. What waits for the person is asked again
+// afterwards.
 func (m *model) replaceDialog() {
 	switch m.dialog.(type) {
 	case nil:

@@ -58,8 +58,7 @@ func (p *popup) updateOffers(m *model) {
 	}
 }
 
-// dropWritten takes what is written already from the offers, and picks nothing where that names
-// something as it stands.
+// dropWritten removes the typed word from the offers, and picks nothing if it is complete.
 func (p *popup) dropWritten(m *model, word string) {
 	named := slices.ContainsFunc(chat.Mentions(word, m.Look), func(s regie.Segment) bool { return s.Enrichment != nil })
 	left := slices.DeleteFunc(p.offers, func(o offer) bool { return o.insert == word })
@@ -99,8 +98,8 @@ func (p *popup) fetchFiles(m *model, word string) {
 	})
 }
 
-// findFiles returns paths of the workspace that hold a name in whatever capitals, as far as the
-// engine lists them.
+// findFiles returns paths of the workspace that contain a name in any case, as far as the engine
+// lists them.
 func findFiles(ctx context.Context, control chat.Control, root, name string) []string {
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil
@@ -129,7 +128,7 @@ func findFiles(ctx context.Context, control chat.Control, root, name string) []s
 	return sortPaths(result.Content, base)
 }
 
-// sortPaths reads a listing of files: first those whose name begins so.
+// sortPaths parses a listing of files and puts names with that prefix first.
 func sortPaths(listing, base string) []string {
 	var first, rest []string
 	for line := range strings.SplitSeq(listing, "\n") {

@@ -9,9 +9,9 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 )
 
-// dialog is something that the person is asked; it has the keyboard while it is armed.
+// dialog is a question to the person; it has the keyboard while it is armed.
 type dialog interface {
-	// view is what is asked, without its keys.
+	// render draws the question, without its keys.
 	render(m *model) [][]span
 	// keys are the keys that answer; busy says that an answer is on its way, and none acts.
 	dialogKeys(m *model) (list []chat.Key, busy bool)
@@ -19,7 +19,7 @@ type dialog interface {
 	inputField() *editor
 }
 
-// focus says who has the keyboard: the prompt, or what the person is asked.
+// focus says who has the keyboard: the prompt or a dialog.
 type focus struct {
 	dialog dialog
 	armed  bool // the dialog takes keys
@@ -33,8 +33,8 @@ type letter struct {
 	serial int
 }
 
-// aloneFor is how long a letter stands alone before it decides something: with another letter
-// behind it, it was the beginning of a message, and decides nothing.
+// aloneFor is how long a letter must be alone before it decides something: followed by another
+// letter, it was the beginning of a message.
 const aloneFor = 300 * time.Millisecond
 
 func (f *focus) openDialog(d dialog) { f.dialog, f.armed = d, false }
@@ -121,8 +121,8 @@ func (m *model) letterStands(serial int) {
 	}
 }
 
-// closeOvertaken closes a dialog whose question is settled without it. Up has what was written
-// there.
+// closeOvertaken closes a dialog with a question that is settled elsewhere. Up brings back what was
+// written there.
 func (m *model) closeOvertaken() {
 	if field := m.dialog.inputField(); field != nil {
 		m.history.addEntry(field.fullText())
@@ -167,8 +167,8 @@ func keyLines(list []chat.Key, width int) [][]span {
 	return prefixLines(lines, span{text: "  "}, span{text: "  "})
 }
 
-// renderQuestion returns what is asked, at the head of a dialog, on at most a fifth of the screen;
-// it stands whole above.
+// renderQuestion draws the question at the head of a dialog, on at most a fifth of the screen; the
+// scrollback has all of it.
 func (s *screen) renderQuestion(said string) [][]span {
 	bold := style{bold: true}
 	lines := wrapSpans([]span{{said, bold}}, s.width-4)

@@ -15,11 +15,11 @@ const (
 	// pasteChars/pasteLines characters at most.
 	pasteLines = 8
 	pasteChars = 1000
-	// recalledLines is the same for a text that was written before: what a person may have written
-	// by hand stands there to be edited.
+	// recalledLines is the same for a recalled text: a person may want to edit what they wrote by
+	// hand.
 	recalledLines = 64
-	// firstMark and the characters behind it, which mean nothing to anybody, stand for the pastes
-	// of an editor, in the order in which they came.
+	// firstMark and the following private-use characters represent the pastes of an editor, in
+	// order.
 	firstMark, lastMark = '\U000f0000', '\U000ffffd'
 )
 
@@ -31,7 +31,7 @@ type editor struct {
 	pastes []string
 }
 
-// pasteAt returns the paste that a character stands for, -1 for any other character.
+// pasteAt returns the paste of a character, -1 for any other character.
 func (e *editor) pasteAt(r rune) int {
 	if i := int(r - firstMark); i >= 0 && i < len(e.pastes) {
 		return i
@@ -54,8 +54,7 @@ func (e *editor) fullText() string {
 
 func (e *editor) isEmpty() bool { return len(e.text) == 0 }
 
-// replaceText replaces what was written with something that was written before, whatever its size;
-// the cursor stands at its end.
+// replaceText replaces the text with an earlier one of any size; the cursor goes to its end.
 func (e *editor) replaceText(s string) {
 	*e = editor{}
 	e.insertPaste(s, recalledLines)
@@ -175,15 +174,14 @@ func (e *editor) handleKey(name string) bool {
 // row is one line of the editor on the screen.
 type row struct {
 	text string
-	// cells say of each place at which the cursor may stand where it is in the text, and in which
-	// column.
+	// cells map each place of the cursor to the text and to a column.
 	cells []cell
 }
 
 type cell struct{ at, x int }
 
-// wrapRows break the text into lines of a width, and say where the cursor stands. name says what a
-// paste is shown as.
+// wrapRows breaks the text into lines of a width, and returns the cursor's position. name describes
+// a paste.
 func (e *editor) wrapRows(width int, name func(paste string) string) (rows []row, y, x int) {
 	width = max(width, 4)
 	rows = []row{{}}

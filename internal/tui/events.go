@@ -62,15 +62,15 @@ func (m *model) handleNext() tea.Cmd {
 	}
 }
 
-// showHeld shows what was held back: what the person said stands above what came of it.
+// showHeld shows what was held back: the person's message precedes its consequences.
 func (m *model) showHeld() {
 	if m.holds--; m.holds == 0 && m.held != nil {
 		m.handleItems(*m.held)
 	}
 }
 
-// handleItems takes in what has happened, and then what happens next. It stops where something
-// waits for what stands above it.
+// handleItems handles items, and then the next ones. It stops at one that must wait for earlier
+// output.
 func (m *model) handleItems(taken items) {
 	if taken.feed != m.Feed {
 		return

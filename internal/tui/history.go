@@ -20,8 +20,7 @@ const (
 	perSession = 1000
 )
 
-// history is what the person has said in this workspace. It comes from the store, once it is asked
-// for.
+// history is what the person has said in this workspace, read from the store on first use.
 type history struct {
 	list      []string // oldest first
 	at        int      // how far back from the end; 0 is what is being written
@@ -70,8 +69,8 @@ func (h *history) endBrowsing() {
 	h.at, h.draft = 0, editor{}
 }
 
-// loadEntries reads what was said in the chats of the workspace, this one last, the first time that
-// it is asked for, and goes on then. What cannot be read is left out: a history is a convenience.
+// loadEntries reads the messages of the workspace's chats, this one last, on first use, and then
+// calls then. It skips what cannot be read: a history is a convenience.
 func (h *history) loadEntries(m *model, then func()) {
 	if h.loaded {
 		then()

@@ -13,7 +13,7 @@ import (
 // lost.
 type Aside chan string
 
-// NewAside returns one that nobody reads yet.
+// NewAside returns one without a reader.
 func NewAside() Aside { return make(Aside, 200) }
 
 // Write implements io.Writer. It never blocks and never fails.

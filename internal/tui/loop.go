@@ -17,7 +17,7 @@ func delayCommand(d time.Duration, then done) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return then })
 }
 
-// loop runs work beside the program's loop.
+// loop runs work concurrently with the program's loop.
 type loop struct {
 	ctx  context.Context
 	cmds []tea.Cmd     // what the library has not got
@@ -29,7 +29,7 @@ func (l *loop) runBeside(work chat.Work) {
 	l.queueCommand(func() tea.Msg { return done(work(l.ctx)) })
 }
 
-// inOrder is beside behind the work before it, as the person said it.
+// inOrder is runBeside after the earlier work, in the person's order.
 func (l *loop) inOrder(work chat.Work) {
 	before, over := l.last, make(chan struct{})
 	l.last = over

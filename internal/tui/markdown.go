@@ -22,7 +22,7 @@ func newParser() parser.Parser {
 }
 
 const (
-	// codeIndent stands before each line of code.
+	// codeIndent precedes each line of code.
 	codeIndent = 2
 	// maxOpen bounds a block, or a line, that does not end, in bytes: it is broken there.
 	maxOpen = 8 << 10
@@ -36,12 +36,12 @@ type markdown struct {
 	refs   []parser.Reference // where the links lead that the finished blocks define
 	// open are the complete lines of the block that may go on, partial is the line behind them.
 	open, partial string
-	// goesOn says that the open block is the rest of a longer one of code, gap that an empty line
-	// stands before it, began that some block was.
+	// goesOn says that the open block continues a longer one of code, gap that an empty line
+	// precedes it, began that there was a block.
 	goesOn, gap, began bool
 }
 
-// addPiece takes a piece and returns the lines of what it completes; nil stands for an empty line.
+// addPiece takes a piece and returns the completed lines; nil means an empty line.
 func (r *markdown) addPiece(piece string) (out [][]span) {
 	r.partial += piece
 	for {

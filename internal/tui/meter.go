@@ -84,8 +84,8 @@ func nextModel(m *model) string {
 	return model
 }
 
-// readEngine asks what answers where the chat has no model of its own. A server that does not say
-// is told of with the first message, not here.
+// readEngine reads the engine's model for a chat without one. An error of the server appears with
+// the first message, not here.
 func readEngine(m *model) {
 	if m.Request.Model == "" {
 		m.Do(chat.Beside, func(ctx context.Context) func() {

@@ -156,12 +156,12 @@ func (m *model) handleDue() {
 	}
 }
 
-// quiet is how long nothing may be typed before something that is asked takes the keyboard: what
-// was meant for the prompt decides nothing.
+// quiet is the pause in typing before a dialog takes the keyboard, so that keys meant for the
+// prompt decide nothing.
 const quiet = 600 * time.Millisecond
 
-// isWriting reports whether the person is in the middle of something at the prompt: what is asked
-// waits for that.
+// isWriting reports whether the person is in the middle of something at the prompt: dialogs wait
+// for that.
 func (m *model) isWriting() bool {
 	return !m.draft.isEmpty() || m.history.searching || m.popup.isShown()
 }

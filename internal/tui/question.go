@@ -84,7 +84,7 @@ func (q *questioning) tickedOptions() []string {
 	return numbers
 }
 
-// submitAnswer gives what is chosen, or what is written, beside what is chosen of several.
+// submitAnswer sends the choice, or the written text, or both where several options may be chosen.
 func (q *questioning) submitAnswer(m *model) {
 	words := strings.TrimSpace(q.text.fullText())
 	numbers := q.tickedOptions()
@@ -135,7 +135,7 @@ func (q *questioning) sendReply(m *model, reply regie.QuestionReply) {
 	})
 }
 
-// noteAnswered takes in that somebody else has answered, or that nobody has.
+// noteAnswered handles an answer from elsewhere, or an expiry.
 func (q *questioning) noteAnswered(m *model, body *chat.Body) {
 	if body.QuestionID != q.asked.ID || body.State == string(regie.WaitOpen) || q.busy {
 		return

@@ -86,7 +86,7 @@ func (p *paper) addLine(spans []span) {
 	p.wrote = len(spans) > 0
 }
 
-// addSpace adds an empty line, unless one stands there.
+// addSpace adds an empty line, unless the last one is empty.
 func (p *paper) addSpace() {
 	if p.wrote {
 		p.addLine(nil)

@@ -65,11 +65,10 @@ func (t *terminal) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// insertLines returns how lines get above the live part in a terminal of any size, which may be
-// another one by now than anybody here knows: the cursor goes up to the beginning of the live part,
-// which is written over and anew below the lines, and drawn by the library once more (model.print).
-// rows is how many it has drawn: it may change some of these before it draws all, and needs the
-// room.
+// insertLines returns the sequence that inserts lines above the live part. The terminal may have
+// another size by now: the cursor goes up to the beginning of the live part, which is overwritten
+// and drawn again below the lines, and once more by the library (model.print). rows is the number
+// of drawn rows: the library may change some of them before it draws all, and needs the room.
 func (t *terminal) insertLines(rows, up int, lines string) string {
 	var b strings.Builder
 	b.WriteString("\r")

@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// promptMark stands before what the person writes.
+// promptMark begins the prompt.
 const promptMark = "› "
 
 // narrow is how many columns a terminal has at least for a key to be seen.
@@ -94,8 +94,8 @@ func (m *model) describePaste(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// renderBelow returns what stands under the prompt, in at most so many lines: what can be
-// completed, before the status.
+// renderBelow draws the part below the prompt, in at most so many lines: completions before the
+// status.
 func (m *model) renderBelow(width, most int) [][]span {
 	lines := m.popup.render(m, width, most)
 	if hint := cmp.Or(m.hint, m.Asking); hint != "" {

@@ -43,7 +43,7 @@ func (w *work) addOutput(d *dispatch.Delta) bool {
 	return true
 }
 
-// runningCall returns the running call with an id; one begins where there is none.
+// runningCall returns the running call with an id, new where it is unknown.
 func (w *work) runningCall(id regie.ID) *running {
 	i := slices.IndexFunc(w.running, func(r running) bool { return r.id == id })
 	if i < 0 {

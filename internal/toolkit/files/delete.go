@@ -8,8 +8,8 @@ type deleteArgs struct {
 
 func (a deleteArgs) fileChange() wish { return wish{path: a.Path, mode: modeDelete} }
 
-// deleteTool deletes files alone: of a directory nobody can see in one preview what goes, and a
-// link is not what it leads to.
+// deleteTool deletes only files: a preview cannot show everything in a directory. A link is
+// deleted, not its target.
 func (k *toolkit) deleteTool() (tool.Tool, error) {
 	return tool.New(actionDefinition("files.delete_file",
 		"Delete one file of the workspace. Its content is kept, so that a person can undo it. Directories and links are not deleted."),

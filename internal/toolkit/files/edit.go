@@ -47,7 +47,7 @@ func (k *toolkit) editTool() (tool.Tool, error) {
 func (k *toolkit) applyEdits(planned *intent, before *workspace.Content, edits []edit) ([]byte, error) {
 	switch {
 	case before.Secret:
-		// What is found in it, and what is not, would tell of it before anybody has allowed that.
+		// Whether a text is found would reveal content before a person has allowed that.
 		return nil, parameterError("path", regie.Errorf(regie.CodePathProtected,
 			"%s may hold a secret: it is not edited in parts; a person can allow it to be written as a whole",
 			before.Path))
@@ -74,7 +74,7 @@ func (k *toolkit) applyEdits(planned *intent, before *workspace.Content, edits [
 	return text, nil
 }
 
-// inEdit says in which of several edits something is wrong.
+// inEdit names the failing one of several edits.
 func inEdit(err error, i, all int) error {
 	advice, ok := err.(tool.Advice) //nolint:errorlint // it was made a moment ago
 	if !ok || all == 1 {
@@ -86,8 +86,8 @@ func inEdit(err error, i, all int) error {
 	}
 }
 
-// applyEdit makes one edit. Line ends of either kind are taken for the same where all of the file's
-// are alike: a model writes LF, whatever the file has.
+// applyEdit makes one edit. Where all line ends of the file are alike, it treats both kinds as
+// equal: a model writes LF for any file.
 func (k *toolkit) applyEdit(planned *intent, text []byte, e edit) ([]byte, error) {
 	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, error) {
 		return nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
@@ -119,7 +119,7 @@ func (k *toolkit) applyEdit(planned *intent, text []byte, e edit) ([]byte, error
 	return bytes.ReplaceAll(text, old, fresh), nil
 }
 
-// findOccurrences returns the bytes at which a text stands, none of them overlapping.
+// findOccurrences returns the offsets of a text, without overlaps.
 func findOccurrences(text, old []byte) (out []int) {
 	for at := 0; ; {
 		i := bytes.Index(text[at:], old)
@@ -144,7 +144,7 @@ func linesOf(text []byte, places []int) []int {
 	return out
 }
 
-// lineList names lines: not more than anybody reads.
+// lineList names a readable number of lines.
 func lineList(numbers []int) string {
 	const most = 20
 	var b strings.Builder

@@ -11,8 +11,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Bounds of a pattern (spec 12.5): with them one match costs some microseconds, whatever the name
-// is.
+// Bounds of a pattern (spec 12.5): with them one match of any name costs some microseconds.
 const (
 	maxPattern = 256 // bytes
 	maxStars   = 24

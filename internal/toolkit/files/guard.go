@@ -11,9 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// mustAskChange says why a person has to be asked about a change whatever the rules allow (spec
-// 8.2, decision 19): the file may hold a secret, or the ignore files name it, which makes it
-// read-only by default.
+// mustAskChange returns why a change needs a person's approval regardless of the rules (spec 8.2,
+// decision 19): the file may hold a secret, or the ignore files name it, which makes it read-only
+// by default.
 func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish) []regie.Sentence {
 	root, err := openWorkspace(inv)
 	if err != nil {
@@ -158,8 +158,7 @@ func (k *toolkit) placeOf(root *workspace.Root, known map[string]string, name st
 	return place.Path
 }
 
-// looksTheSame reports whether a read would show now what it showed then: the same lines, whatever
-// lies beyond them.
+// looksTheSame reports whether a read would show the same lines now as then.
 func (k *toolkit) looksTheSame(call *regie.Call, args readArgs, before *workspace.Content) bool {
 	now, err := k.showFile(args, strings.NewReader(string(before.Data)), int64(len(before.Data)))
 	return err == nil && shownLines(now.Content) == shownLines(call.Result)

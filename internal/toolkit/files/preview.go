@@ -166,7 +166,7 @@ func (c *change) describeChange() regie.Sentence {
 	}
 }
 
-// changeWarnings returns what the diff does not show by itself.
+// changeWarnings returns what the diff does not show.
 func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 	var out []regie.Sentence
 	say := func(s regie.Sentence) { out = append(out, s) }

@@ -72,7 +72,7 @@ func (a readArgs) checkRange() error {
 	return nil
 }
 
-// previewRead says what is read; what stands in the file is not shown.
+// previewRead names the file to read, without showing its content.
 func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args readArgs) (regie.Preview, error) {
 	if err := args.checkRange(); err != nil {
 		return regie.Preview{}, err
@@ -240,8 +240,8 @@ func (p *page) renderResult(name string) (tool.Result, error) {
 	return tool.Result{Content: p.out.String(), Rest: "ask for fewer lines with start_line and end_line"}, nil
 }
 
-// visibleText makes text of a line's bytes in which nothing acts: what is no character is replaced,
-// and a control character is shown by its picture. A cut line may end in the middle of a character.
+// visibleText makes harmless text of a line's bytes: it replaces invalid bytes and shows control
+// characters by their pictures. A cut line may end in the middle of a character.
 func visibleText(line []byte, whole bool) string {
 	if !whole {
 		for cut := 1; cut < utf8.UTFMax && cut <= len(line); cut++ {

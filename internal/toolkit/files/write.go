@@ -207,8 +207,8 @@ func (k *toolkit) planChange(root *workspace.Root, inv *tool.Invocation,
 	return planned, before, after, nil
 }
 
-// refuseMasked refuses what would put a placeholder where a secret stands: who read the file has
-// seen the one and means the other, which would be lost.
+// refuseMasked refuses to write a placeholder over a secret: the author has read the placeholder
+// and means the secret, which would be lost.
 func refuseMasked(inv *tool.Invocation, before *workspace.Content, w wish) error {
 	if name := inv.Mask.Placed(before.Data, w.content); name != "" {
 		return holdsPlaceholder("content", name)

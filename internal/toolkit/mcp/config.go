@@ -208,10 +208,9 @@ func (c Config) offersTool(remote, operation string) bool {
 	return !matches(c.Deny) && (len(c.Allow) == 0 || matches(c.Allow))
 }
 
-// secretValues returns the values that must not show in what the server is quoted with (spec 11.3),
-// longest first, so that none is cut by another. They are told by their names: a directory that a
-// server works in is in its environment too, and must stay readable in its results. Short ones are
-// words of everyday text.
+// secretValues returns the values to hide in quotes of the server (spec 11.3), longest first, so
+// that none is cut by another. Their names select them: a directory in the environment must stay
+// readable in results. Short values are everyday words.
 func (c Config) secretValues() []string {
 	const worthHiding = 6
 	var out []string

@@ -53,8 +53,8 @@ type try struct {
 	awaits bool // rounds that begin wait for it
 }
 
-// NewFleet returns the fleet of the configured servers beside the tools of the house. Nothing is
-// started yet. It returns CodeBadRequest for a configuration that cannot be used.
+// NewFleet returns the fleet of the configured servers, with the built-in tools. It starts nothing
+// yet. It returns CodeBadRequest for an invalid configuration.
 func NewFleet(house *tool.Registry, log *slog.Logger, configs ...Config) (*Fleet, error) {
 	f := &Fleet{log: log}
 	f.registry.Store(house)

@@ -23,8 +23,7 @@ func withFlight(ctx context.Context, action bool) (context.Context, *flight) {
 	return context.WithValue(ctx, flightKey{}, f), f
 }
 
-// flightOf returns the flight of a call's context, and one that nobody looks at for everything
-// else.
+// flightOf returns the flight of a call's context, and an unused one for everything else.
 func flightOf(ctx context.Context) *flight {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
 		return f

@@ -21,8 +21,7 @@ import (
 func newTransport(c Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !c.AllowPrivate {
-		// Control sees the address that is dialled, whatever a name resolved to and however often
-		// that changes.
+		// Control sees the dialled address, for any name and any change of its resolution.
 		dialer.Control = func(_, address string, _ syscall.RawConn) error { return requirePublic(address) }
 	}
 	return &http.Transport{
@@ -33,7 +32,7 @@ func newTransport(c Config) *http.Transport {
 	}
 }
 
-// notPublic are ranges that lead to this machine, its network or its provider's insides, beside
+// notPublic are ranges of this machine, its network or its provider's internals, in addition to
 // those that netip knows.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),

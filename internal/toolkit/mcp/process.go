@@ -60,8 +60,7 @@ type process struct {
 	state   string        // how it ended; set before done
 }
 
-// startProcess starts a server's command. Whoever reads its output must close drained at the end of
-// it.
+// startProcess starts a server's command. The reader of its output must close drained at the end.
 func startProcess(c Config, log *tail, grace time.Duration) (*process, error) {
 	p := &process{
 		log: log, grace: grace, stop: make(chan struct{}), drained: make(chan struct{}),
@@ -146,8 +145,8 @@ func (p *process) awaitExit(exited chan<- struct{}) {
 	_ = p.cmd.Wait() // the state says it all
 }
 
-// endProcess ends the process as the protocol asks: its input is closed, and only one that does not
-// end by itself is signalled, or that never spoke the protocol.
+// endProcess ends the process as the protocol demands: it closes its input, and signals only a
+// process that does not end then, or that never spoke the protocol.
 func (p *process) endProcess(exited <-chan struct{}) {
 	_ = p.in.Close()
 	if !p.stranger.Load() && waitClosed(p.grace, exited) {

@@ -71,10 +71,9 @@ type visit struct {
 	work int // rules below, references followed
 }
 
-// cleanNode cleans a part and returns its work, and whether it contains a part that is being looked
-// at: then the reference that led here closes a circle. Every object and list counts as a part,
-// whatever keyword it stands under: that may find too much in a schema that quotes another, and
-// never too little.
+// cleanNode cleans a part and returns its work, and whether it contains a part in progress: then
+// the reference that led here closes a circle. Every object and list counts as a part, under any
+// keyword: that may find too much in a schema that quotes another, and never too little.
 func (w *walk) cleanNode(at string, value any, depth int) (work int, circle bool, err error) {
 	if depth > maxNested {
 		return 0, false, fmt.Errorf("its schema is nested deeper than %d levels", maxNested)

@@ -23,7 +23,7 @@ const (
 	steady = time.Minute
 )
 
-// pauses are the least times from one restart to the next; the last one stands for all later ones.
+// pauses are the minimum delays between restarts; the last one is for all later ones.
 var pauses = []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Minute}
 
 // patience is the longest pause between tries of a server behind a URL: asking for it starts
@@ -46,7 +46,7 @@ type Server struct {
 	grace     time.Duration
 	freshness time.Duration
 
-	// turn is held by whoever opens, lists or ends the session, and guards what follows.
+	// turn is held to open, list or end the session, and guards what follows.
 	turn     chan struct{}
 	session  *session
 	restarts int
@@ -210,9 +210,8 @@ func (s *Server) closedError() error {
 	return regie.Errorf(regie.CodeServerDown, "the MCP server %s is closed", s.config.Name)
 }
 
-// readySession returns a session that a tool can be called in: one that is alive, and whose list
-// says of the tool what it said when it was handed out. Whatever it returns as an error, the tool
-// was not called.
+// readySession returns a session for calling a tool: it is alive, and still describes the tool as
+// when it was handed out. With any error, the tool was not called.
 func (s *Server) readySession(ctx context.Context, t *remote) (*session, error) {
 	if err := s.takeTurn(ctx); err != nil {
 		return nil, err
@@ -233,8 +232,8 @@ func (s *Server) readySession(ctx context.Context, t *remote) (*session, error) 
 	return s.session, nil
 }
 
-// restartSession opens a session, for the first time or in place of one that has ended, unless it
-// is too soon for that.
+// restartSession opens the first session, or a new one after the end of the last, unless it is too
+// soon.
 func (s *Server) restartSession(ctx context.Context) error {
 	now := s.now()
 	last := s.session

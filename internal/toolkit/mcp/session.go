@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// settledVersion is the protocol that a server is first spoken to in. Newer ones begin with a
-	// question that servers of before do not know, and that some never answer.
+	// settledVersion is the first protocol to try with a server. Newer ones begin with a question
+	// that older servers do not know, and some never answer.
 	settledVersion = "2025-11-25"
 	maxPages       = 100   // of a list
 	maxListed      = 5_000 // tools in it, before the filters
@@ -176,8 +176,7 @@ func (s *session) limitRequests(now func() time.Time) sdk.Middleware {
 	}
 }
 
-// bypassCache keeps the SDK from answering a question for the list of tools with an older list:
-// whoever asks wants to know what it is now.
+// bypassCache keeps the SDK from answering a request for the list of tools from its cache.
 func bypassCache(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, request)

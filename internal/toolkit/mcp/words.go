@@ -55,8 +55,8 @@ func (s *Server) errorCause(err error) string {
 	return s.quoteServer(err.Error())
 }
 
-// describeEnd says how a session stands or ended: the error, if any, the end of its process, and
-// its last words.
+// describeEnd describes a session or its end: the error, the end of its process, and its last
+// words.
 func (s *Server) describeEnd(session *session, err error) string {
 	var parts []string
 	if err != nil {

@@ -118,8 +118,8 @@ func checkOptions(options []string) ([]string, error) {
 	return out, nil
 }
 
-// find returns the place of an option that looks like this one, whatever the case, the white space
-// and the joiners in it, or -1.
+// find returns the place of an option that looks like this one, ignoring case, white space and
+// joiners, or -1.
 func find(options []string, option string) int {
 	wanted := looks(option)
 	return slices.IndexFunc(options, func(o string) bool { return strings.EqualFold(looks(o), wanted) })
@@ -130,11 +130,10 @@ func looks(option string) string {
 }
 
 // CheckReply validates a person's answer to a module and returns it in its normal form: the options
-// as the module spells them, in its order, each once; the text trimmed, with line feeds only. A
-// text that is one of the options is that option. By and At are kept. It returns CodeBadRequest,
-// with a sentence that says what can be answered, for an option that is not there, for several
-// where one is asked for, for a free text where none is, and for an answer that is none. It is
-// pure.
+// in the module's spelling and order, each once; the text trimmed, with line feeds only. A text
+// that equals an option is that option. By and At are kept. It returns CodeBadRequest, with a
+// sentence that lists the possible answers, for an unknown option, for several where one is
+// requested, for a free text where none is allowed, and for an empty answer. It is pure.
 func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionReply, error) {
 	out := regie.QuestionReply{By: reply.By, At: reply.At}
 	text, err := checkFreeText(reply.Text)

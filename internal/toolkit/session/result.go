@@ -58,7 +58,7 @@ func (r reader) run(ctx context.Context, inv *tool.Invocation, args readArgs) (t
 	return part(whole, max(args.Offset, 0), min(max(args.Limit, minPart), maxPart))
 }
 
-// part is a piece of a result between two characters, with a line that says where it stands.
+// part returns a piece of a result between two characters, with a line that names its place.
 func part(whole string, offset, limit int) (tool.Result, error) {
 	total := len(whole)
 	switch {

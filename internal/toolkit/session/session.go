@@ -96,8 +96,8 @@ func bad(param, hint string, err error) error {
 	return tool.Advice{Err: err, Param: param, Hint: hint}
 }
 
-// checkText holds a text that people see to its bounds: so many characters, none of which acts or
-// hides. Line feeds and tabs are for texts of several lines.
+// checkText validates a text that people see: its length, and no character that acts or hides.
+// Texts of several lines may have line feeds and tabs.
 func checkText(param, text string, most int, lines bool) error {
 	if strings.Trim(text, " \n\t\u200c\u200d") == "" {
 		return bad(param, "", regie.Errorf(regie.CodeBadArguments, "%s: the text is empty", param))

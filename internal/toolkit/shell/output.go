@@ -56,8 +56,8 @@ func ended(s string) string {
 	return s + "\n"
 }
 
-// text is what of some bytes can be read, without what acts on a terminal. What was written over,
-// as progress bars are, stands on lines of its own.
+// text returns the readable part of some bytes, without control sequences. Overwritten text, as of
+// progress bars, gets lines of its own.
 func text(data []byte) string {
 	put := strings.TrimLeft(strings.ToValidUTF8(string(data), "\uFFFD"), "\r")
 	return plain.Strip(returns.ReplaceAllString(put, "\n"))
@@ -66,7 +66,7 @@ func text(data []byte) string {
 // returns are where a line is written over, or ends.
 var returns = regexp.MustCompile(`\r+\n?`)
 
-// shown tells an output to whoever watches, as it comes.
+// shown passes output to viewers as it comes.
 type shown struct {
 	tell func(string)
 	sent int

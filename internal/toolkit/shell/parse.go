@@ -17,8 +17,8 @@ const MaxCommand = 64 << 10
 // every place. A letter is one of ASCII: others look like them.
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-"
 
-// shellOnly are words that a shell does by itself, or not as the program of that name would: run as
-// programs they would fail, or mean something else. They are left to the shell.
+// shellOnly are words that a shell handles itself, or differently from the program of that name:
+// run as programs they would fail, or mean something else. The shell runs them.
 var shellOnly = []string{
 	".", ":", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete",
 	"compopt", "continue", "coproc",

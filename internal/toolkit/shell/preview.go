@@ -55,7 +55,7 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	return p, nil
 }
 
-// runnable refuses what is no command: nobody is asked about it, and nothing is prepared for it.
+// runnable refuses an invalid command before any approval or preparation.
 func runnable(a args) error {
 	var err error
 	switch {
@@ -82,7 +82,7 @@ func (k *toolkit) sentence(found sandbox.Found, command, dir string) regie.Sente
 	}
 }
 
-// maxShort bounds a command in a sentence, in bytes: the whole stands below it.
+// maxShort bounds a command in a sentence, in bytes; the whole command follows below it.
 const maxShort = 300
 
 func short(command string) string {

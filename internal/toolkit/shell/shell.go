@@ -130,8 +130,8 @@ func place(inv *tool.Invocation, a args) (dir string, err error) {
 	return path.Clean(at.Path), nil
 }
 
-// command is the literal command of a call, which rules are compared with. Where the directory
-// cannot be told there is none. A path that leads through a link is not the one that was written.
+// command returns the literal command of a call, for comparison with rules; false where its
+// directory is unknown. A path through a link differs from the written one.
 func (k *toolkit) command(inv *tool.Invocation, a args) (regie.Command, bool) {
 	argv, ok := literal(a.Command)
 	if !ok {
@@ -152,8 +152,8 @@ func (k *toolkit) label(found sandbox.Found) string {
 	return string(found.Tier)
 }
 
-// confined finds out what a call would run under, and refuses what must not run at all: where a
-// sandbox that the settings ask for does not work, and unconfined where nobody watches.
+// confined returns the confinement of a call. It refuses the call where the sandbox that the
+// settings demand does not work, and without confinement in an unattended run.
 func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.Found, error) {
 	found := k.sandbox.For(ctx, inv.Workspace.Root)
 	switch {
@@ -169,7 +169,7 @@ func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.F
 	}
 }
 
-// mustAsk says why a person decides each time, whatever the rules allow: nothing confines the
+// mustAsk returns why a person decides each time regardless of the rules: nothing confines the
 // command.
 func (k *toolkit) mustAsk(ctx context.Context, inv *tool.Invocation, _ args) []regie.Sentence {
 	if found, err := k.confined(ctx, inv); err == nil && found.Tier == sandbox.None {
@@ -194,8 +194,8 @@ func (k *toolkit) check(ctx context.Context, inv *tool.Invocation, _ args, preco
 	return nil
 }
 
-// prepare settles what the command runs under. Unconfined it runs only with a person's word for
-// this very call, whoever judged it.
+// prepare fixes the confinement of the command. Unconfined it runs only with a person's approval of
+// this very call.
 func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (json.RawMessage, error) {
 	if err := runnable(a); err != nil {
 		return nil, err
@@ -226,9 +226,8 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 	return json.Marshal(intent{Sandbox: k.label(found), Argv: argv, Dir: dir, Tree: tree})
 }
 
-// run runs the command. It fails with NotDone only where the command was never started; where its
-// time is over, or it is stopped, what it did until then stays, and nobody knows what that is
-// (decision 5).
+// run runs the command. It fails with NotDone only where the command was never started; after a
+// timeout or a stop its effects until then remain, and they are unknown (decision 5).
 func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.Result, error) {
 	var intended intent
 	if err := json.Unmarshal(inv.Intent, &intended); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// secure keeps what the workspace holds, before a command runs: nobody knows what it will write
-// (decision 16). It returns the snapshot's name.
+// secure takes a snapshot of the workspace before a command runs, because its changes are not known
+// beforehand (decision 16). It returns the snapshot's name.
 func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash, error) {
 	if k.snapshots == nil {
 		return regie.Hash{}, nil
