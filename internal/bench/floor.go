@@ -157,8 +157,7 @@ type floorCall struct {
 	} `json:"function"`
 }
 
-// run is one run: the loop that anybody would write, with its body appended to and never encoded
-// again.
+// run performs one run: the obvious loop, which appends to its body and never encodes it again.
 func (f *floor) run(ctx context.Context, name string, steps int) error {
 	body := []byte(`{"model":"` + modelName(steps) +
 		`","stream":true,"stream_options":{"include_usage":true},"max_tokens":8192,"tools":[` +

@@ -54,12 +54,12 @@ func main() {
 	}
 }
 
-// session is one bench: the model server and what was measured against it.
+// session is one bench: the model server and the measurements against it.
 type session struct {
 	url    string
 	rounds int // repetitions of each pair
 	scale  int // runs in a trial, relative to the short form
-	// database is the URL of a PostgreSQL; empty: there is none.
+	// database is the URL of a PostgreSQL server; empty skips it.
 	database string
 	verbose  bool // each question is shown with what was found
 	// lastGrowth is the last trial's late gap divided by its early one.
@@ -183,8 +183,8 @@ func (s *session) growth() error {
 	return nil
 }
 
-// chatting measures that one more round costs no more for the rounds before it (spec 2.3): one long
-// chat whose prompt is bounded.
+// chatting measures one long chat with a bounded prompt: the cost of a round must not grow with the
+// number of rounds before it (spec 2.3).
 func (s *session) chatting() error {
 	rounds := 700 * s.scale
 	r, _, err := s.trial(trial{Contestant: "regie", Concurrent: 1, Runs: rounds, Chat: 12_000})
@@ -202,7 +202,7 @@ func row(name string, args ...any) func(ours, theirs, ratio float64, goal, forma
 	}
 }
 
-// trial runs a trial in a process of its own and takes the gaps that the server saw.
+// trial runs a trial in a separate process and returns the gaps that the server saw.
 func (s *session) trial(t trial) (result, []int64, error) {
 	if _, err := fetchGaps(s.url); err != nil {
 		return result{}, nil, err
@@ -228,7 +228,7 @@ func (s *session) trial(t trial) (result, []int64, error) {
 	return r, ns, err
 }
 
-// run runs a trial in a process of its own.
+// run runs a trial in a separate process.
 func (s *session) run(t trial) (r result, err error) {
 	t.URL = s.url
 	encoded, err := json.Marshal(t)

@@ -14,7 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // to make schemas, and to ask the server what was written
 )
 
-// written is what an exchange cost the database.
+// written is the database cost of an exchange.
 type written struct {
 	wal     float64 // bytes of the server's log, of all that it did meanwhile
 	rows    float64 // inserted, updated and deleted
@@ -22,7 +22,7 @@ type written struct {
 	commits float64 // of the whole database
 }
 
-// shared is a schema of its own for one trial.
+// shared is the private schema of one trial.
 type shared struct {
 	db     *sql.DB
 	schema string
@@ -32,7 +32,7 @@ type shared struct {
 	before float64
 }
 
-// newShared makes the URL of an empty schema and notes where the server stands.
+// newShared makes the URL of an empty schema and records the server's position in its log.
 func newShared(database string) (*shared, error) {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -52,7 +52,7 @@ func newShared(database string) (*shared, error) {
 		"SELECT pg_current_wal_lsn()::text, (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database())").Scan(&s.lsn, &s.before)
 }
 
-// close says what was written for so many exchanges, and drops the schema.
+// close returns the writes of that many exchanges, and drops the schema.
 func (s *shared) close(exchanges int) (w written, err error) {
 	ctx := context.Background()
 	defer s.db.Close()
@@ -68,8 +68,8 @@ func (s *shared) close(exchanges int) (w written, err error) {
 	return w, errors.Join(err, failed)
 }
 
-// sharing measures P8: one node on PostgreSQL against SQLite, two nodes against one, and what an
-// exchange writes.
+// sharing measures P8: one node on PostgreSQL against SQLite, two nodes against one, and the writes
+// of an exchange.
 func (s *session) sharing() error {
 	if s.database == "" {
 		fmt.Println("| P8 PostgreSQL | not measured: name one with -postgres or in REGIE_TEST_POSTGRES | | | |")
@@ -116,8 +116,7 @@ func (s *session) sharing() error {
 				"≥ 1.7 with headroom", "%.0f")
 		}
 	}
-	// The server's log is that of all its databases: the least that was seen is nearest to what an
-	// exchange needs.
+	// The server's log covers all its databases: the lowest figure is nearest to an exchange's own.
 	least := func(figure func(written) float64) float64 {
 		var all []float64
 		for _, w := range costs {
@@ -141,8 +140,7 @@ func rate(results ...result) (sum float64) {
 	return sum
 }
 
-// nodes runs a trial on so many nodes at once, each in a process of its own, on a schema of their
-// own.
+// nodes runs a trial on n nodes at once, each in a separate process, on a private schema.
 func (s *session) nodes(of trial, n int) (results []result, cost written, err error) {
 	place, err := newShared(s.database)
 	if err != nil {

@@ -24,9 +24,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// P13: what lies between a client and a provider, at 2,000 requests a second. The client and the
-// provider are this process, each contestant is one of its own: the endpoint of Regie with its
-// engine, log and store, or a forwarder that does nothing but forward.
+// P13: a proxy between client and provider, at 2,000 requests a second. This process is client and
+// provider; each contestant is a separate process: Regie's endpoint with its engine, log and store,
+// or a plain forwarder.
 const (
 	proxyRate  = 2000 // requests a second
 	proxyModel = "far/bench"
@@ -34,14 +34,14 @@ const (
 		`"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`
 )
 
-// forwarded is what a contestant says of itself at its end.
+// forwarded is a contestant's final report.
 type forwarded struct {
 	PeakMiB float64
 	CPU     time.Duration // of all its requests
 }
 
 // forwards is the role of a contestant: it prints its address, serves until standard input closes,
-// and prints what it used.
+// and prints its usage.
 func forwards(who, upstream string) error {
 	dir, err := os.MkdirTemp("", "regie-bench-")
 	if err != nil {
@@ -129,8 +129,8 @@ func forward(client *http.Client, upstream string, w http.ResponseWriter, r *htt
 	_, _ = io.Copy(w, response.Body)
 }
 
-// proxying measures P13: what each contestant adds to a request that goes to the provider straight,
-// in the same minute.
+// proxying measures P13: the time that each contestant adds to a direct request, in the same
+// minute.
 func (s *session) proxying() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

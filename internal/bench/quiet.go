@@ -14,8 +14,8 @@ import (
 // quietStreams is how many are open at once on one server.
 const quietStreams = 10_000
 
-// quiet opens streams that hear nothing, all from this process on a server in another one, and
-// prints what the server holds for each.
+// quiet opens idle streams from this process to a server in another one, and prints the server's
+// memory for each.
 func (r *remote) quiet(what string, open func(r *remote, session string) (net.Conn, error)) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < quietStreams+500 {
@@ -58,8 +58,8 @@ func openStream(r *remote, session string) (net.Conn, error) {
 	return r.asks(fmt.Sprintf("GET /api/v1/sessions/%s/events?after=1 HTTP/1.1\r\n", session), "200")
 }
 
-// openSocket opens a WebSocket and has it follow a session, by hand: a client's library would hold
-// more than the server.
+// openSocket opens a WebSocket and follows a session, by hand: a client library would use more
+// memory than the server.
 func openSocket(r *remote, session string) (net.Conn, error) {
 	c, err := r.asks("GET /api/v1/ws HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "101")
@@ -84,7 +84,7 @@ func openSocket(r *remote, session string) (net.Conn, error) {
 	return c, nil
 }
 
-// asks sends a request and reads the head of its answer.
+// asks sends a request and reads the head of its response.
 func (r *remote) asks(request, status string) (net.Conn, error) {
 	c, err := r.dial()
 	if err != nil {
@@ -106,8 +106,7 @@ func (r *remote) asks(request, status string) (net.Conn, error) {
 	}
 }
 
-// oneByOne reads no more than it is asked for: what comes behind the head is somebody else's to
-// read.
+// oneByOne reads one byte at a time: bytes behind the head belong to another reader.
 type oneByOne struct{ net.Conn }
 
 // Read implements io.Reader.

@@ -23,8 +23,8 @@ import (
 //go:embed testdata/retrieval.txt
 var questions string
 
-// questionsFile is where it lies in the repository: what holds every question would be the best hit
-// of each.
+// questionsFile is its path in the repository: it is excluded, because it would be the best hit of
+// each question.
 const questionsFile = "internal/bench/testdata/retrieval.txt"
 
 // question is one that people would ask of this repository, with what answers it.
@@ -42,7 +42,7 @@ type passage struct {
 	lines       []int // from 1; none: any of the file
 }
 
-// hit is what a search gives: lines of a file.
+// hit is a search result: lines of a file.
 type hit struct {
 	path       string
 	start, end int
@@ -98,8 +98,8 @@ func locate(repository string, asked []question) error {
 	return errors.Join(missing...)
 }
 
-// ranks are the places, from 1, of the first hit in a file that answers and of the first one that
-// holds the answer; 0 where none does.
+// ranks returns the ranks, from 1, of the first hit in a right file and of the first with the
+// answer; 0 if none is.
 func (q *question) ranks(hits []hit) (file, inside int) {
 	for i, h := range hits {
 		for _, a := range q.answers {
@@ -175,7 +175,7 @@ func (s *session) retrieving() error {
 		return err
 	}
 	_, model, embeds := settings.Embedding()
-	// nobody's settings
+	// without the user's settings
 	lexical, err := config.Load(func(string) string { return "" }, config.Flags{DataDir: filepath.Join(dir, "lexical")})
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (s *session) retrieving() error {
 	return nil
 }
 
-// retrieve prints what is found with some settings, and returns the median of a question's time in
+// retrieve prints the search results with some settings, and returns a question's median time in
 // milliseconds.
 func (s *session) retrieve(ctx context.Context, settings config.Config, tree string,
 	asked []question,

@@ -88,7 +88,7 @@ func goSources() (string, error) {
 	return filepath.EvalSymlinks(filepath.Join(strings.TrimSpace(string(out)), "src"))
 }
 
-// search finds every line, and returns the milliseconds of it and of the first hit.
+// search finds every line, and returns the milliseconds of all and of the first hit.
 func search(root *workspace.Root, q workspace.Query) (all, first float64, lines int, err error) {
 	q.Path, q.Most, q.Clip = ".", 1<<30, 300
 	started := time.Now()
@@ -102,7 +102,7 @@ func search(root *workspace.Root, q workspace.Query) (all, first float64, lines 
 	return since(), first, lines, err
 }
 
-// ripgrep does the same, as a process of its own that prints what it finds.
+// ripgrep does the same with rg as a separate process.
 func ripgrep(rg, tree string, q workspace.Query) (ms float64, lines int, err error) {
 	args := []string{"--no-config", "--line-number", "--no-heading", "--hidden", "--ignore-case"}
 	if !q.Regex {

@@ -27,9 +27,9 @@ const (
 		`"choices":[{"index":0,"delta":%s,"finish_reason":null}]}` + "\n\n"
 )
 
-// server is the scripted model: zero latency, no memory but the times. It reads the script from the
-// model's name at the head of the request and the step from the number of assistant messages, by a
-// plain scan: it must never be what is measured.
+// server is the scripted model: no latency, and no state but the times. It reads the script from
+// the model's name at the head of the request, and the step from the number of assistant messages.
+// A plain scan keeps its own cost out of the measurement.
 type server struct {
 	answer []byte
 

@@ -21,8 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/app"
 )
 
-// serveAlone is the server of a process of its own: it says where it is, and how much memory it
-// holds each time it is asked.
+// serveAlone runs the server of a separate process: it prints its address, and its memory on each
+// request.
 func serveAlone() error {
 	in := bufio.NewReader(os.Stdin)
 	url, err := in.ReadString('\n')
@@ -113,7 +113,7 @@ func (s *session) startRemote() (*remote, error) {
 
 func (r *remote) stop() error { return errors.Join(r.in.Close(), r.child.Wait()) }
 
-// memory is what the server holds, in KiB.
+// memory returns the server's memory, in KiB.
 func (r *remote) memory() (int, error) {
 	if _, err := fmt.Fprintln(r.in, "memory"); err != nil {
 		return 0, err
@@ -175,8 +175,8 @@ func (r *remote) talk() error {
 }
 
 // serving measures a server as its clients see it: sessions with a streamed round of three tool
-// exchanges each, and streams that are quiet, each kind on a server of its own: who has left is
-// noticed at the next heartbeat only.
+// exchanges each, and idle streams. Each kind has a separate server, because a server notices a
+// lost client only at the next heartbeat.
 func (s *session) serving() error {
 	for _, measure := range []func(*remote) error{
 		func(r *remote) error { return errors.Join(r.load(16, 150*s.scale), r.load(64, 300*s.scale)) },

@@ -27,7 +27,7 @@ const (
 	firstMark    = "@"
 )
 
-// stream answers with tokens: the first one alone, flushed, and the others in one piece.
+// stream answers with tokens: the first one flushed separately, the others in one piece.
 func (s *server) stream(w http.ResponseWriter, tokens int) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	s.mu.Lock()
@@ -47,8 +47,8 @@ func (s *server) stream(w http.ResponseWriter, tokens int) {
 	_, _ = w.Write(rest)
 }
 
-// sinceSent returns how long ago a first token was sent, in nanoseconds, or 0 for what is none. To
-// a listener that was late, it comes in one piece with the tokens behind it.
+// sinceSent returns how long ago a first token was sent, in nanoseconds; 0 for other tokens. A late
+// listener gets it in one piece with the tokens behind it.
 func sinceSent(token string) int64 {
 	text, ok := strings.CutPrefix(token, firstMark)
 	text, _, _ = strings.Cut(text, " ")
@@ -59,8 +59,8 @@ func sinceSent(token string) int64 {
 	return time.Now().UnixNano() - at
 }
 
-// streaming measures P4: what a token costs with nobody, one and five listening, and how much later
-// than at a bare client the first one arrives.
+// streaming measures P4: the cost of a token with zero, one and five listeners, and the delay of
+// the first token compared with a bare client.
 func (s *session) streaming() error {
 	var one, further, added []float64
 	for range s.rounds {
@@ -91,8 +91,8 @@ func (s *session) streaming() error {
 
 // listener is a contestant of P4.
 type listener interface {
-	// listen makes runs of so many tokens each with so many listeners, and returns how long each
-	// first token took.
+	// listen makes runs of that many tokens with that many listeners, and returns the delay of each
+	// first token.
 	listen(ctx context.Context, tokens, listeners, runs int) (first []int64, err error)
 }
 
@@ -192,7 +192,7 @@ func (c *contestant) streamed(ctx context.Context, session regie.ID, model strin
 	return c.engine.Wait(ctx, run.RoundID)
 }
 
-// listen implements listener: a client that reads the stream line by line, as anybody would.
+// listen implements listener: a simple client that reads the stream line by line.
 func (f *floor) listen(ctx context.Context, tokens, _, runs int) (first []int64, err error) {
 	body := `{"model":"` + streamPrefix + strconv.Itoa(tokens) +
 		`","stream":true,"messages":[{"role":"user","content":"` + job("stream") + `"}]}`

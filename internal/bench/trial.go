@@ -30,7 +30,7 @@ type trial struct {
 	Name       string `json:"name"`      // before the names of runs, where trials run side by side
 }
 
-// result is what it measured.
+// result holds the measurements of a trial.
 type result struct {
 	Seconds    float64 `json:"seconds"`
 	Exchanges  int     `json:"exchanges"`       // tool exchanges
@@ -117,8 +117,8 @@ func resources() (usage syscall.Rusage, err error) {
 	return usage, err
 }
 
-// processor is the processor time of a process in microseconds. Unlike the rates it hardly moves
-// with what else the machine does.
+// processor returns a process's processor time in microseconds. Other load on the machine hardly
+// changes it.
 func processor(u syscall.Rusage) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1000
 }

@@ -147,7 +147,7 @@ func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path st
 				return err
 			}
 			started := time.Now()
-			// Another one each time: those that were asked are remembered.
+			// A new question each time, because answers are cached.
 			answer, err := x.Search(ctx, index.Query{Text: fmt.Sprintf("%s zqy%dzq", asked[i].text, round)})
 			if err != nil {
 				return err
@@ -219,8 +219,8 @@ func bruteForce(slab, asked []float32, n int) []int64 {
 	return ids[:min(n, len(ids))]
 }
 
-// manyChunks writes Go's sources so often that there are about so many chunks; no two copies have a
-// text in common.
+// manyChunks copies Go's sources until there are about that many chunks; no two copies share a
+// text.
 func manyChunks(to string, chunks int) error {
 	tree, err := goSources()
 	if err != nil {

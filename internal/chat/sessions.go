@@ -20,7 +20,7 @@ func FindSession(ctx context.Context, control Control, root, name string) (store
 	return findSession(ctx, control, root, name, "")
 }
 
-// findSession is FindSession, with "last" limited to a type; "" is any.
+// findSession returns FindSession, with "last" limited to a type; "" is any.
 func findSession(ctx context.Context, control Control, root, name string,
 	last regie.SessionType,
 ) (store.SessionSummary, error) {

@@ -1,7 +1,7 @@
-// Package crash is the crash harness (spec 12.3): it runs the whole program in child processes,
-// kills them with SIGKILL at every fault point and at random moments, restarts them, and checks the
-// invariants of spec 12.1 against a ledger of effects that is kept by another process: this one.
-// docs/design.md, "Tests", says what each run looks like and what is asserted.
+// Package crash is the crash harness (spec 12.3). It runs the whole program in child processes,
+// kills them with SIGKILL at every fault point and at random moments, and restarts them. This
+// process keeps a ledger of effects and checks the invariants of spec 12.1 against it.
+// docs/design.md, "Tests", describes each run and its assertions.
 //
 //	plan_test.go     what happens in a session, from its seed alone
 //	child_test.go    the child: person_test.go follows the plan, journal_test.go outlives deaths
@@ -13,11 +13,11 @@
 //	open_test.go     deaths while a database is opened, replayed or migrated
 //	nodes_test.go    several engines on one database (make nodes): fleet_test.go their processes,
 //	                 anywhere_test.go clients that ask any of them,
-//	                 interruption_test.go how long what a lost engine held stands still
+//	                 interruption_test.go the downtime of a lost engine's sessions
 //
-// All of it is test code behind the build tag "faults"; make crash runs it. The harness's
-// goroutines are those of its two loopback servers, the scripted model and the ledger, and one for
-// each process that is to be killed at a time of its own. Among several engines there are one for
-// each place and two for what its process says, one for each person, and one that measures; a fleet
-// ends when all of them have. The child has one beside those of the program: it follows the log.
+// All of it is test code behind the build tag "faults"; make crash runs it. The harness has one
+// goroutine for each of its two loopback servers, the scripted model and the ledger, and one for
+// each process with a planned kill. A fleet of several engines has one for each place, two for its
+// process's output, one for each person, and one that measures; it ends when all have ended. The
+// child adds one to those of the program: it follows the log.
 package crash

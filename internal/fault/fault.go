@@ -47,7 +47,7 @@ const (
 	QueueBefore      = "queue-before"       // no slot is free: a round is to be queued, before that commit
 	QueueAfter       = "queue-after"        // after it
 	QueueStartBefore = "queue-start-before" // a queued round is to start, before that commit
-	QueueStartAfter  = "queue-start-after"  // after it, before anybody goes on
+	QueueStartAfter  = "queue-start-after"  // after it, before the round goes on
 	YieldBefore      = "yield-before"       // a running round is to let another one go first, before that commit
 	YieldAfter       = "yield-after"        // after it, before the other one starts
 
@@ -55,17 +55,17 @@ const (
 	PendingAfter   = "pending-after"   // after it
 	AdmitBefore    = "admit-before"    // pending messages get their places in the thread, before that commit
 	StopBefore     = "stop-before"     // a stopping word, before its commit
-	StopAfter      = "stop-after"      // after it, before anybody obeys
-	ResumeAfter    = "resume-after"    // a pause is taken back, before anybody goes on
+	StopAfter      = "stop-after"      // after it, before it takes effect
+	ResumeAfter    = "resume-after"    // a pause is taken back, before the round goes on
 	WithdrawBefore = "withdraw-before" // what waited for a person is withdrawn, before that commit
-	ExpireBefore   = "expire-before"   // what nobody answered in time is given up, before that commit
+	ExpireBefore   = "expire-before"   // an unanswered wait expires, before that commit
 	ExpireAfter    = "expire-after"    // after it, before the round goes on
 	OpenBefore     = "open-before"     // the files are as they were left
 	OpenAfter      = "open-after"      // SQLite has replayed its log; nothing has gone on yet
 
 	SecureBefore = "secure-before" // before what a command may change is secured
 	SecureAfter  = "secure-after"  // it is safe on the disk, the command's intent is not stored
-	TrackBefore  = "track-before"  // the command has ended, or its process died; nobody has looked at what it changed
+	TrackBefore  = "track-before"  // the command has ended, or its process died; its changes are not compared yet
 	TrackAfter   = "track-after"   // what it changed is known and kept; its result is not stored
 
 	UndoBefore = "undo-before" // an undo is planned and what the files hold is kept; before the commit that intends it

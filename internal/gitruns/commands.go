@@ -6,16 +6,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown stands in a word for what a shell puts there.
+// unknown replaces the parts of a word that a shell expands.
 const unknown = '\x00'
 
 // maxCommand bounds a command that is parsed, in bytes: what nests deeply costs much of the stack.
 const maxCommand = 16 << 10
 
-// programs are the words of a command, also in its quoted parts, that may be files of the
-// workspace which it runs. What it hands to programs counts too: nobody can tell from outside what
-// they do with it. Of a word whose beginning a shell puts there the rest counts, as a path below
-// the top of the work tree. there reports whether a word names a file.
+// programs returns the words of a command, quoted parts included, that may name files of the
+// workspace that it runs. Arguments of programs count too: their use is unknown. If a shell expands
+// the beginning of a word, the rest counts as a path below the work tree's top. there reports
+// whether a word names a file.
 func programs(command string, there func(word string) bool) (found []string) {
 	take := func(word string) {
 		if i := strings.LastIndexByte(word, unknown); i >= 0 {
@@ -52,7 +52,7 @@ func programs(command string, there func(word string) bool) (found []string) {
 	return found
 }
 
-// textOf returns a word as a program gets it, with unknown for what a shell finds out.
+// textOf returns a word as a program gets it, with unknown for the parts that a shell expands.
 func textOf(parts []syntax.WordPart) string {
 	var text strings.Builder
 	for _, part := range parts {

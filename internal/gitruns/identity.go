@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Identity is who the user is for git, as configuration: what a commit needs. It names no program.
+// Identity returns the user's identity for commits as git configuration. It names no program.
 func Identity() string {
 	f := &finder{read: map[string]bool{}, sure: true}
 	f.home, _ = os.UserHomeDir() // without one nothing begins with a tilde

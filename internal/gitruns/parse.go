@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// parse reads a file of git's configuration, and hands on each variable with a value: section.key,
-// or section.subsection.key, of which section and key are in small letters. Of what git would
-// refuse it takes what can be read.
+// parse reads a file of git's configuration and calls each for every variable with a value. A key
+// is section.key or section.subsection.key, with section and key in small letters. It reads what it
+// can of a file that git would refuse.
 func parse(data []byte, each func(key, value string)) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	p := parser{rest: string(data)}
@@ -78,7 +78,7 @@ func (p *parser) section() string {
 	return name
 }
 
-// assigned is what a variable is set to; false where it has no value.
+// assigned returns the value of a variable; false if it has none.
 func (p *parser) assigned() (string, bool) {
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	if !strings.HasPrefix(p.rest, "=") {
@@ -119,7 +119,7 @@ func (p *parser) assigned() (string, bool) {
 	return out.String()[:kept], true
 }
 
-// escaped is what a letter behind a backslash means.
+// escaped returns the character of a letter behind a backslash.
 func escaped(c byte) byte {
 	switch c {
 	case 'n':

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parts are the names that git gives to what lies in a repository, in small letters: those that
-// make it run something among them.
+// Parts are git's names of a repository's entries, in small letters, including those that make git
+// run something.
 func Parts() []string {
 	return slices.Concat(Runs(), States(), []string{
 		"head", "objects", "refs", "reftable", "logs", "packed-refs", "index", "description",
@@ -24,8 +24,8 @@ func Runs() []string {
 	}
 }
 
-// States are the directories of a rebase or a sequence of picks under way. git runs the "exec"
-// lines in them when it goes on.
+// States are the directories of a rebase or a sequence of picks under way. git runs their "exec"
+// lines when it continues.
 func States() []string { return []string{"rebase-merge", "rebase-apply", "sequencer"} }
 
 // StateFiles are the files in States that make git run something: lists of steps, and names of
@@ -57,7 +57,7 @@ var written = regexp.MustCompile(
 	`^(objects|refs|reftable|logs|rr-cache|lfs|annex|svn)$` +
 		`|^(HEAD|[A-Z]+_[A-Z_]+|index|packed-refs|shallow)(\.lock|\.new)?$` +
 		`|^(next-index-|index\.stash\.|sharedindex|shallow_|gc\.(pid|log))` +
-		`|^\..*\.sw[a-z]$|^\.#|~$`) // what editors leave beside a message
+		`|^\..*\.sw[a-z]$|^\.#|~$`) // backups that editors leave next to a message
 
 // Written reports whether ordinary work with git writes a part of a repository. Every other part is
 // a person's to change.

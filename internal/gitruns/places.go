@@ -19,8 +19,7 @@ const (
 	maxHooks  = 200
 )
 
-// hookNames are the hooks that git knows, where the directory that holds them is the workspace
-// itself.
+// hookNames are git's hooks, for a workspace that is itself the hooks directory.
 var hookNames = []string{
 	"applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist", "p4-pre-submit",
 	"p4-prepare-changelist", "post-applypatch", "post-checkout", "post-commit", "post-index-change", "post-merge",
@@ -90,7 +89,7 @@ func (f *finder) global() (out []string) {
 	return out
 }
 
-// userDirectory returns where git has what is the user's; empty where nobody knows.
+// userDirectory returns git's directory for the user's configuration; empty if unknown.
 func userDirectory(home string) string {
 	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
 		return filepath.Join(dir, "git")
@@ -116,7 +115,7 @@ type finder struct {
 	found      []string
 }
 
-// repository reads what a work tree's repository says.
+// repository reads the configuration of a work tree's repository.
 func (f *finder) repository(dir string) {
 	dirs := Directories(filepath.Join(dir, ".git"))
 	if len(dirs) == 0 {
@@ -154,7 +153,7 @@ func conditional(key string) bool {
 	return strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
-// config notes a file of configuration, and what it names.
+// config notes a configuration file and the files that it names.
 func (f *finder) config(path string) {
 	f.note(path)
 	f.walk(path, 0, func(path, key, value string) {
@@ -166,14 +165,14 @@ func (f *finder) config(path string) {
 			for _, base := range f.bases {
 				f.hooks(f.expanded(value, base))
 			}
-		default: // whatever git does with it: what it names may be run
+		default: // in any other use git may run what it names
 			f.command(value)
 		}
 	})
 }
 
-// walk hands on what stands in a file of configuration and in those that it includes, in git's
-// order.
+// walk calls each for the variables of a configuration file and of the files that it includes, in
+// git's order.
 func (f *finder) walk(path string, depth int, each func(path, key, value string)) {
 	if depth > maxDeep || f.files >= maxFiles || f.read[path] {
 		return
@@ -188,8 +187,8 @@ func (f *finder) walk(path string, depth int, each func(path, key, value string)
 	})
 }
 
-// hooks notes a directory of hooks, and what links in it lead to. The one that husky makes, called
-// _, runs what lies beside it.
+// hooks notes a directory of hooks and the targets of links in it. Husky's directory, called _,
+// runs the files of its parent.
 func (f *finder) hooks(dir string) {
 	if filepath.Base(dir) == "_" {
 		f.hooks(filepath.Dir(dir))
@@ -227,8 +226,8 @@ func (f *finder) command(command string) {
 	}
 }
 
-// note takes in a place with the links that lead to it, as far as they lie in the workspace, and
-// returns where it is.
+// note records a place and the links that lead to it within the workspace, and returns the resolved
+// path.
 func (f *finder) note(name string) (at string) {
 	add := func(path string) {
 		relative, err := filepath.Rel(f.root, path)
@@ -267,7 +266,7 @@ func elements(name string) []string {
 		func(part string) bool { return part == "" || part == "." })
 }
 
-// expanded is the absolute path that a value stands for.
+// expanded returns the absolute path of a value.
 func (f *finder) expanded(value, base string) string {
 	if rest, ok := strings.CutPrefix(value, "~/"); ok && f.home != "" {
 		return f.home + "/" + rest
@@ -283,7 +282,7 @@ func absolute(name, from string) string {
 	return from + string(filepath.Separator) + name
 }
 
-// contents is what stands in a small file; nothing where there is none.
+// contents returns the content of a small regular file; nil if it cannot be opened.
 func contents(path string) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -297,8 +296,8 @@ func contents(path string) []byte {
 	return data
 }
 
-// Directories are those that a .git stands for, without links: where git keeps what belongs to this
-// work tree, and what it shares with others.
+// Directories returns the directories that a .git leads to, with links resolved: the one of this
+// work tree, and the one that it shares with others.
 func Directories(git string) []string {
 	info, err := os.Lstat(git)
 	if err != nil {
@@ -324,7 +323,7 @@ func Directories(git string) []string {
 	return out
 }
 
-// Line is the first line of a small file; empty where there is none.
+// Line returns the first line of a small file; empty if there is no such file.
 func Line(path string) string {
 	first, _, _ := strings.Cut(string(contents(path)), "\n")
 	return strings.TrimSpace(first)

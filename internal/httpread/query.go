@@ -15,11 +15,11 @@ import (
 
 // A parameter is a field of type string, bool, int, int64, regie.ID or store.Mark with the tags
 //
-//	query:"name"   as it stands in the address
+//	query:"name"   its name in the address
 //	min:"1"        the least number; max:"1000" the greatest
-//	enum:"a b"     the words that there are; of a bool, those for false and true
+//	enum:"a b"     the allowed words; of a bool, those for false and true
 //	list:"name"    of a store.Mark, the list that it is a place of
-//	doc:"…"        what it is, for the OpenAPI document
+//	doc:"…"        its description, for the OpenAPI document
 
 // Parameters returns the fields of a struct that are parameters.
 func Parameters(kind reflect.Type) []reflect.StructField {
@@ -28,8 +28,8 @@ func Parameters(kind reflect.Type) []reflect.StructField {
 	})
 }
 
-// Bind reads parameters into a struct. It refuses a parameter that is not declared, stands twice or
-// does not fit; an empty one is as one that is not there.
+// Bind reads parameters into a struct. It refuses an undeclared, repeated or invalid parameter; an
+// empty one counts as absent.
 func Bind(values url.Values, into any) error {
 	fields := reflect.ValueOf(into).Elem()
 	known := map[string]reflect.StructField{}

@@ -1,5 +1,5 @@
-// Package httpread reads what comes over HTTP whole, within bounds: a request's body with the
-// errors that every transport of a server tells, and the body of an answer.
+// Package httpread reads whole bodies over HTTP, within bounds: of requests, with the same errors
+// for every transport of a server, and of answers.
 package httpread
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// MaxBody bounds a request's body where nothing narrower does, in bytes (spec 11.3).
+// MaxBody is the default bound of a request's body, in bytes (spec 11.3).
 const MaxBody = 16 << 20
 
-// Body reads a request's body of at most so many bytes. It returns CodeTooLarge, as soon as the
-// length that is announced is over the bound; CodeRequestTimeout for one that did not come in time;
-// CodeBadRequest for one that is encoded or was cut off; and an error with a code of whoever keeps
-// the body, such as a server's that stops (CodeEngineGone).
+// Body reads a request's body of at most most bytes. It returns CodeTooLarge, at once if the
+// announced length is over the bound; CodeRequestTimeout for a body that is late; CodeBadRequest
+// for one that is encoded or cut off. It passes on errors with a code from the body's reader, such
+// as a stopping server's (CodeEngineGone).
 func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the body is encoded as %s: send it as it is", encoding)

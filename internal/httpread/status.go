@@ -6,9 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// statuses is the one place that maps codes to HTTP. Every code of the root package stands here:
-// which status a client gets is decided when a code is made, not by who first meets it. A person's
-// edit of a call can bring any tool's refusal to a client.
+// statuses is the only mapping from codes to HTTP. Every code of the root package is here, so a new
+// code gets its status when it is added. Any tool's refusal can reach a client when a person edits
+// a call.
 var statuses = map[regie.Code]int{
 	// The request says something that cannot be meant.
 	regie.CodeBadID:        http.StatusBadRequest,
@@ -49,7 +49,7 @@ var statuses = map[regie.Code]int{
 	regie.CodeTokenEnded:      http.StatusUnauthorized,
 	regie.CodeTooManyRequests: http.StatusTooManyRequests,
 
-	// Somebody, or the operating system, has said no.
+	// A person or the operating system refused.
 	regie.CodeForbidden:     http.StatusForbidden,
 	regie.CodeMissingScope:  http.StatusForbidden,
 	regie.CodeNoSandbox:     http.StatusForbidden,
@@ -105,8 +105,7 @@ var statuses = map[regie.Code]int{
 	regie.CodeInternal:       http.StatusInternalServerError,
 }
 
-// Status returns the HTTP status of a code; one that is none of the root package's is a bug of
-// ours.
+// Status returns the HTTP status of a code; a code outside the root package is a bug.
 func Status(code regie.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status

@@ -65,8 +65,8 @@ func (c *check) checkDelivered(reply *regie.Message, call *regie.Call, ran map[s
 	ran[key] = call.ID
 }
 
-// effectName returns the effect that a call stands for: what the person made of it, else what the
-// model proposed.
+// effectName returns the name of a call's effect: from the arguments that a person edited, else
+// from the model's.
 func effectName(call *regie.Call) (string, bool) {
 	arguments := call.Executed
 	if len(arguments) == 0 {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// AtEffect asserts, at the moment of an effect and through a connection of its own, that its intent
-// is committed (invariant 2), and that a person who was asked about it allowed exactly these
-// arguments (invariant 3). It says nothing where ctx ends meanwhile.
+// AtEffect checks at the moment of an effect, over its own connection. The effect's intent must be
+// committed (invariant 2), and a person who was asked must have allowed exactly these arguments
+// (invariant 3). It reports nothing if ctx ends meanwhile.
 func AtEffect(ctx context.Context, db Rows, e Effect, fail func(format string, args ...any)) {
 	var state string
 	err := db.QueryRowContext(ctx, "SELECT state FROM calls WHERE id = ?", e.Key).Scan(&state)
@@ -42,8 +42,8 @@ func atSlot(ctx context.Context, db Rows, e Effect, fail func(format string, arg
 	}
 }
 
-// AtSlots asserts, at the moment of an effect, that no more rounds of its session's owner hold a
-// slot in that workspace than there are (spec 5.1).
+// AtSlots asserts at an effect that its session's owner holds no more slots in that workspace than
+// there are (spec 5.1).
 func AtSlots(ctx context.Context, db Rows, e Effect, slots int, fail func(format string, args ...any)) {
 	var held int
 	err := db.QueryRowContext(ctx, `SELECT count(*) FROM slots q JOIN slots own ON own.workspace_id = q.workspace_id AND own.user_id = q.user_id

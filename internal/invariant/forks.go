@@ -14,13 +14,13 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/session"
 )
 
-// Legal says what a strict vendor would refuse in a thread: providertest.Check.
+// Legal returns the error of a strict vendor for a thread: providertest.Check.
 type Legal func(head provider.Head, turns []provider.Turn) error
 
-// Forks forks a session at each of its events between two, both of them included (decision 17):
-// each fork is legal for every vendor in both dialects, its log verifies, it holds no message
-// twice, and there is nothing in it that could go on. The source's log stays what it was. Beyond
-// the log's ends the range is cut.
+// Forks forks a session at each of its events between two, both included and cut to the log's ends
+// (decision 17). Each fork must be legal for every vendor in both dialects, have a log that
+// verifies, hold no message twice, and have nothing that could continue. The source's log must stay
+// unchanged.
 func Forks(ctx context.Context, of Case, from, to int64, legal Legal) {
 	c := &check{Case: of}
 	before, err := c.Store.Verify(ctx, c.Session)

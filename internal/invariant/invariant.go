@@ -1,6 +1,7 @@
-// Package invariant holds what is left of a session to the invariants of spec 12.1: from its log,
-// its rows, a ledger of what happened outside, and a journal of what the person said and heard. The
-// crash harness and the simulation both end in it. It is for tests and starts no goroutine.
+// Package invariant checks a finished session against the invariants of spec 12.1. It reads the
+// session's log and rows, a ledger of outside effects, and a journal of the person's requests and
+// answers. The crash harness and the simulation both use it. It is for tests and starts no
+// goroutine.
 package invariant
 
 import (
@@ -33,7 +34,7 @@ const (
 	Refused = "refused"
 )
 
-// Entry is something that the person said, or heard in return. Exactly one of what follows At is
+// Entry is a request of the person, or a response to them. Exactly one of the fields after At is
 // set.
 type Entry struct {
 	Key    string                  `json:"key"` // the request's own id
@@ -46,24 +47,24 @@ type Entry struct {
 	Answer *dispatch.AnswerRequest `json:"answer,omitempty"`
 	Note   *dispatch.Run           `json:"note,omitempty"` // what was answered to a message
 	Word   *Word                   `json:"word,omitempty"`
-	Revoke bool                    `json:"revoke,omitempty"` // of every rule that stands
+	Revoke bool                    `json:"revoke,omitempty"` // revokes every rule in force
 	Undo   *dispatch.UndoRequest   `json:"undo,omitempty"`
 }
 
-// Word is a stopping word, or Resume.
+// Word is a stop request, or Resume.
 type Word struct {
 	Word  regie.StopRequest `json:"word"`
 	Round regie.ID          `json:"round"`
 }
 
-// Resume is the word that takes a pause back.
+// Resume is the request that ends a pause.
 const Resume regie.StopRequest = "RESUME"
 
 // Note is a message of the person.
 type Note struct {
 	ID   string // the client's
 	Text string // as it is to be stored
-	// Follows says that it may become an answer, which is stored with what else was said behind it.
+	// Follows says that the note may become an answer, which is stored together with later notes.
 	Follows bool
 }
 
@@ -79,24 +80,24 @@ type Case struct {
 	DB      Rows // the same database, for rows that no view shows
 	Session regie.ID
 	Effects []Effect // of this session, in the order in which they came
-	Told    []Entry  // in the order in which they were said and heard
+	Told    []Entry  // in the order of sending and receiving
 	Notes   []Note
 	Shown   map[string]bool // the notes, by text, that stood in a prompt
 	Acked   int64           // how far the log was said to reach
 	// MayWait says that the person left: rounds may wait for them. Unique says that no two calls
 	// name the same effect.
 	MayWait, Unique bool
-	// Root is the workspace's, where there are many; empty: any.
+	// Root is the root of the workspace, if there are several; empty: any.
 	Root string
-	// Shared says that several engines hold the session in turn: who held it was looked at when
-	// each effect came (AtHolder).
+	// Shared says that several engines hold the session in turn: AtHolder checked the holder at
+	// each effect.
 	Shared bool
-	// Allows reports whether the policy allows a tool of the ledger without anybody's word; nil
-	// allows none.
+	// Allows reports whether the policy allows a tool of the ledger without approval; nil allows
+	// none.
 	Allows func(tool string) bool
-	// Files reads the workspace; nil where it is not held to the log.
+	// Files reads the workspace; nil if files are not checked.
 	Files Files
-	// Saw counts what a long run must have seen; Fail takes a violation.
+	// Saw counts features that a long run must meet; Fail reports a violation.
 	Saw  func(what string)
 	Fail func(format string, args ...any)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// tally counts a round's exchanges anew, from what its log says, whatever its counters say.
+// tally recounts a round's exchanges from its log, independently of its counters.
 type tally struct {
 	replies, queries, retries, formatErrors int
-	// spent says that a limit was met: the round ends with what was stored, and reads no further
-	// reply.
+	// spent says that a limit was reached: the round ends with the stored messages, and reads no
+	// further reply.
 	spent bool
 }
 
@@ -45,7 +45,7 @@ func (c *check) checkLimits() {
 		case m.Enriching(): // what a person had read counts for no limit (decision 46)
 		case m.System != nil:
 			calls := exchangeOf(view, m.Exchange)
-			if m.System.Type != regie.SystemDataAdded || !final(calls, view.Round.Dialect) { // nobody need read that
+			if m.System.Type != regie.SystemDataAdded || !final(calls, view.Round.Dialect) { // the model need not read those
 				t.settled(m.System.Type, calls)
 			}
 			c.checkTally(t, &view.Round, slices.ContainsFunc(calls, asks))
@@ -115,9 +115,9 @@ func exchangeOf(view *store.RoundView, number int) []regie.Call {
 	return nil
 }
 
-// checkTally allows one retry, and one reading reply that asked a person, above its limit where the
-// round ends with it: the message that ends a round early, or that somebody's word ends, closes a
-// batch too, and a question is let through because an answer begins anew.
+// checkTally allows one retry above its limit, because the failing batch still closes before the
+// round ends early or at a person's word. It also allows one reading reply more if that asked a
+// person: the answer starts a new count.
 func (c *check) checkTally(t *tally, round *regie.Round, asked bool) {
 	l := round.Limits
 	over := 0

@@ -6,9 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// checkMoney asserts invariant 9 on the rows: what a round has spent and reserved is what its calls
-// say, a round that has ended has nothing reserved, and the sums that caps are compared with are
-// those of the calls.
+// checkMoney asserts invariant 9 on the rows. A round's spent and reserved money matches its calls,
+// an ended round has nothing reserved, and the sums for caps match the calls.
 func (c *check) checkMoney(ctx context.Context) {
 	var whole int64
 	for i := range c.views {
@@ -54,8 +53,8 @@ func (c *check) checkMoney(ctx context.Context) {
 	}
 }
 
-// WithinCap asserts invariant 9 on a session under a cap: what it has spent and reserved is not
-// more, but for what calls have used beyond what they could be expected to (decision 29).
+// WithinCap asserts invariant 9 on a session under a cap: its spent and reserved money is within
+// it, except for usage beyond the calls' estimates (decision 29).
 func WithinCap(ctx context.Context, db Rows, session regie.ID, most int64, fail func(format string, args ...any)) {
 	var used, overrun int64
 	err := db.QueryRowContext(ctx, `SELECT (SELECT coalesce(sum(r.spent_microusd + r.reserved_microusd), 0) FROM rounds r WHERE r.session = s.n),

@@ -6,9 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// checkNamed asserts of what people's messages name (decision 46): each is read once, by queries
-// without a provider's id, and stands behind its message before its round's next reply. A round
-// that is stopped before leaves it unread.
+// checkNamed asserts that the references in people's messages are read once each (decision 46).
+// Queries without a provider's id read them, and the result follows the message before the round's
+// next reply. A round that is stopped earlier leaves them unread.
 func (c *check) checkNamed(ctx context.Context) {
 	thread, err := c.Store.Thread(ctx, c.Session, 0)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *check) checkNamed(ctx context.Context) {
 	}
 }
 
-// checkQueries asserts what the calls of a message's enrichments are.
+// checkQueries checks the calls of a message's enrichments.
 func (c *check) checkQueries(m, named *regie.Message, calls []regie.Call) {
 	if len(calls) != len(named.Enrichments()) || len(calls) != len(m.System.CallIDs) ||
 		m.RoundID != named.RoundID || m.Exchange != 0 {

@@ -52,8 +52,8 @@ var closes = map[regie.RoundEnd]regie.SessionEnd{
 	regie.EndDenied: regie.SessionError,
 }
 
-// checkAutomation asserts that an automation is closed with the reason of its end. An interrupt
-// leaves it usable (decision 6), until somebody stops it.
+// checkAutomation asserts that an automation is closed with the reason of its end. After an
+// interrupt it stays usable (decision 6) until a person stops it.
 func (c *check) checkAutomation(session *regie.Session, round *regie.Round) {
 	c.saw("session " + string(session.EndReason))
 	right := session.State == regie.SessionClosed && session.EndReason == closes[round.End]
@@ -89,9 +89,9 @@ func (c *check) checkWaits(round *regie.Round) {
 	}
 }
 
-// checkOrder reads the log in its order: after a stopping word nothing of the round starts, after a
-// pause nothing until it is taken back (invariant 12); a call is started only once, and has one
-// result in one message (invariant 4).
+// checkOrder reads the log in order. After a stop request nothing of the round starts; after a
+// pause nothing starts until it ends (invariant 12). A call starts only once, and has one result in
+// one message (invariant 4).
 func (c *check) checkOrder() {
 	stopped, rounds := map[regie.ID]regie.StopRequest{}, c.rounds()
 	started, results := map[regie.ID]int{}, map[regie.ID]regie.CallState{}
@@ -106,7 +106,7 @@ func (c *check) checkOrder() {
 			if body.Stop != "" {
 				stopped[body.RoundID] = body.Stop
 			}
-			// The word wins over whatever comes later, also over an answer (decision 6).
+			// The stop wins over everything after it, also over an answer (decision 6).
 			if word := stopped[body.RoundID]; body.State == string(regie.RoundEnded) &&
 				(word == regie.StopStop && body.End != regie.EndStopped ||
 					word == regie.StopInterrupt && body.End != regie.EndInterrupted) {
@@ -168,8 +168,8 @@ func (c *check) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 	}
 }
 
-// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2), and that
-// no process acted any more once another one had (invariant 8).
+// checkKnown asserts that every effect except reads belongs to a stored call (invariant 2), and
+// that a process acts no more after another one took over (invariant 8).
 func (c *check) checkKnown() {
 	var holder int
 	former := map[int]bool{}
@@ -189,7 +189,7 @@ func (c *check) checkKnown() {
 	}
 }
 
-// row is what the checks read of a row of the log.
+// row holds the fields that the checks read of a log row.
 type row struct {
 	RoundID  regie.ID           `json:"round_id"`
 	CallID   regie.ID           `json:"call_id"`
@@ -200,8 +200,8 @@ type row struct {
 	Resolved regie.ResolvedAs   `json:"resolved_as"`
 }
 
-// checkResult asserts that a call gets one result (invariant 4), and that UNKNOWN becomes anything
-// else by a person's word alone (invariant 5): what a probe finds out it finds out before.
+// checkResult asserts that a call gets one result (invariant 4), and that only a person's decision
+// changes UNKNOWN (invariant 5): probes report before the result.
 func (c *check) checkResult(body *row, results map[regie.ID]regie.CallState) {
 	before, again := results[body.CallID]
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// storedReview is a call that a person was asked about, as the database has it.
+// storedReview is the database's record of a person's decision on a call.
 type storedReview struct {
 	answer, edited, request, by sql.NullString
 	state                       string // of its approval
 }
 
-// reviews reads what people were asked about and said, by approval and call.
+// reviews reads the requested decisions and their answers, by approval and call.
 func (c *check) reviews() map[[2]regie.ID]storedReview {
 	rows, err := c.DB.QueryContext(context.Background(), `SELECT a.id, v.call_id, v.answer, v.edited, v.request, v.decided_by, a.state
 		FROM reviews v JOIN approvals a ON a.id = v.approval_id JOIN sessions s ON s.n = a.session WHERE s.id = ?`, c.Session)
@@ -41,9 +41,9 @@ func (c *check) reviews() map[[2]regie.ID]storedReview {
 	return out
 }
 
-// checkDecisions compares what the person said with what is stored (invariants 3 and 7): every
-// acknowledged decision is there, once, as it was said; every stored one was said; and what
-// happened was allowed by one, by a rule that one made, or by the policy.
+// checkDecisions compares the person's decisions with the stored ones (invariants 3 and 7). Every
+// acknowledged decision is stored once and unchanged, and every stored one was sent. Every effect
+// was allowed by a decision, by a rule from one, or by the policy.
 func (c *check) checkDecisions() {
 	reviews := c.reviews()
 	acks, asked := map[string]bool{}, map[string]bool{}
@@ -80,7 +80,7 @@ func (c *check) checkDecisions() {
 	c.checkHappened(reviews, rules)
 }
 
-// checkDecision asserts that an acknowledged decision is stored as it was said.
+// checkDecision asserts that an acknowledged decision is stored unchanged.
 func (c *check) checkDecision(e Entry, d regie.Decision, v storedReview) {
 	if v.answer.String != string(d.Answer) || v.request.String != e.Decide.Request || v.by.String != e.Decide.By ||
 		!sameArguments(v.edited.String, d.Arguments) {
@@ -101,7 +101,7 @@ func sameArguments(stored string, said json.RawMessage) bool {
 	return json.Unmarshal([]byte(stored), &a) == nil && json.Unmarshal(said, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-// checkSaid asserts that nobody put words into the person's mouth.
+// checkSaid asserts that every stored decision was sent by the person.
 func (c *check) checkSaid(reviews map[[2]regie.ID]storedReview) {
 	for key, v := range reviews {
 		if !v.answer.Valid {
@@ -123,8 +123,7 @@ func (c *check) checkSaid(reviews map[[2]regie.ID]storedReview) {
 	}
 }
 
-// rule is what the person allowed for longer: from when on at the earliest, and until when, where
-// it ends.
+// rule is a longer permission from the person, with the earliest start, and its end if it has one.
 type rule struct {
 	scope        regie.Scope
 	since, until time.Time
@@ -158,9 +157,8 @@ func (r rule) covers(call *regie.Call, e Effect) bool {
 		r.scope.Matches("ledger."+string(e.Class), call.Signature, map[string]any{"name": e.Name})
 }
 
-// checkHappened asserts invariant 3 on the ledger: no action without the person's word on exactly
-// that call, or, where they were not asked about it, without the policy or what they had said about
-// such calls before.
+// checkHappened asserts invariant 3 on the ledger: each action has the person's decision on exactly
+// that call. If they were not asked, the policy or an earlier rule allowed it.
 func (c *check) checkHappened(reviews map[[2]regie.ID]storedReview, rules []rule) {
 	calls := c.calls()
 	for _, e := range c.Effects {
@@ -202,7 +200,7 @@ func (c *check) checkNotes() {
 	for _, n := range c.Notes {
 		inThread, sent, fresh, accepted, answered := 0, 0, 0, false, false
 		for i := range thread.Messages {
-			// As an answer it is followed by what else was said.
+			// As an answer it is followed by later notes.
 			if m := &thread.Messages[i]; m.Sender == regie.SenderUser &&
 				(m.LinearText() == n.Text || n.Follows && strings.HasPrefix(m.LinearText(), n.Text)) {
 				inThread++

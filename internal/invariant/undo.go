@@ -12,25 +12,25 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/shell"
 )
 
-// Files reads a file of the workspace as it is now: its hash, or the zero one where there is none.
+// Files returns the present hash of a file of the workspace, or the zero hash if there is none.
 type Files func(path string) (regie.Hash, error)
 
-// expected is what the log says of the files that its session has changed.
+// expected is the state of the changed files according to the session's log.
 type expected struct {
 	left map[string]regie.Hash // by path; the zero hash: no file
-	// unsure are those of which nobody knows: a call that was to change them has no known outcome,
-	// or something left them as they were.
+	// unsure are the files in an unknown state: a call that changes them has no known outcome, or a
+	// change was not applied to them.
 	unsure map[string]bool
-	// loose says that a command is under way, or that nobody knows what one has changed: any file
-	// may hold anything.
+	// loose says that a command is running, or that its changes are unknown: any file may hold
+	// anything.
 	loose bool
-	// open are what the files of an undo that is under way, and of a call, may be besides.
+	// open are further possible states of files, during an undo or a call.
 	open map[string][]regie.Hash
 }
 
-// checkUndos asserts that each undo is done, once, says the truth about what came before, and told
-// the thread; and that what files hold is what the last that touched them left (invariant 19): a
-// file that was undone is byte for byte what it was before the round.
+// checkUndos asserts that each undo is done once, records the earlier state correctly, and told the
+// thread. Files hold the result of the last change (invariant 19): an undone file is byte for byte
+// the one from before the round.
 func (c *check) checkUndos(ctx context.Context) {
 	changes := c.changes()
 	for i := range c.views {
@@ -55,8 +55,7 @@ func (c *check) checkUndos(ctx context.Context) {
 	}
 }
 
-// checkUndo compares an undo with the calls that it takes back, independently of whoever planned
-// it.
+// checkUndo compares an undo with the calls that it reverts, independently of the plan.
 func (c *check) checkUndo(ctx context.Context, u *regie.Undo, before,
 	after map[string]regie.Hash,
 ) {
@@ -89,7 +88,7 @@ func (c *check) checkUndo(ctx context.Context, u *regie.Undo, before,
 	}
 }
 
-// changes are what the calls of the session made of files, by call.
+// changes returns the file changes of the session's calls, by call.
 func (c *check) changes() map[regie.ID][]regie.FileChange {
 	tools, err := files.Tools(nil)
 	if err != nil {
@@ -109,7 +108,7 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 					if changes := tool.SidesOf(t).Changes; t.Definition().Name == call.Tool &&
 						changes != nil && !call.StartedAt.IsZero() {
 						if call.Tool == shell.Name && len(call.Changed) == 0 {
-							continue // it did not run, or nobody knows
+							continue // it did not run, or its outcome is unknown
 						}
 						made := c.changesOf(changes, call)
 						out[call.ID] = made
@@ -122,7 +121,7 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 	return out
 }
 
-// changesOf returns what a call made of files. An error is a violation.
+// changesOf returns the file changes of a call. An error is a violation.
 func (c *check) changesOf(changes func(context.Context, *tool.Invocation) ([]regie.FileChange, error),
 	call *regie.Call,
 ) []regie.FileChange {
@@ -138,7 +137,7 @@ func (c *check) changesOf(changes func(context.Context, *tool.Invocation) ([]reg
 	return made
 }
 
-// ends are what a round found of each file, and what it left.
+// ends returns each file's state before and after a round.
 func ends(view *store.RoundView, changes map[regie.ID][]regie.FileChange) (before, after map[string]regie.Hash) {
 	before, after = map[string]regie.Hash{}, map[string]regie.Hash{}
 	for _, x := range view.Exchanges {
@@ -239,8 +238,8 @@ func (c *check) sawChanges(call *regie.Call, made []regie.FileChange) {
 	}
 }
 
-// command is what a command leaves: it is known only when it has ended, or was looked at after its
-// process died.
+// command records a command's changes: they are known only when it has ended, or was compared after
+// its process died.
 func (x *expected) command(call *regie.Call, made []regie.FileChange, state regie.CallState) {
 	switch {
 	case state == regie.CallStarted:
@@ -248,7 +247,7 @@ func (x *expected) command(call *regie.Call, made []regie.FileChange, state regi
 	case state == regie.CallFailed || state == regie.CallNotRun:
 		x.loose = false // it was never started
 	case !state.Settled():
-	case len(call.Changed) == 0: // nobody knows: what was secured for it lies with an engine that is gone, elsewhere
+	case len(call.Changed) == 0: // unknown: the contents saved for it belong to an engine that is gone
 		x.loose = false
 		for path := range x.left {
 			x.unsure[path] = true
@@ -269,7 +268,7 @@ func (x *expected) undo(u *regie.Undo, state regie.UndoState) {
 			x.open[f.Path] = append(x.open[f.Path], f.To.Hash)
 		case f.Outcome == regie.FileUndone:
 			x.left[f.Path], x.unsure[f.Path], x.open[f.Path] = f.To.Hash, false, nil
-		default: // somebody else has it now
+		default: // another writer changed it
 			x.unsure[f.Path] = true
 		}
 	}
@@ -319,8 +318,8 @@ func (c *check) checkUndoOrder() {
 	}
 }
 
-// Between holds the files of a session to its log while nobody has it open, in the middle of
-// whatever died: no file has changed without an intent (invariant 2).
+// Between checks the files of a session against its log while no engine has it open, right after a
+// death. No file may have changed without an intent (invariant 2).
 func Between(ctx context.Context, of Case) error {
 	c := &check{Case: of}
 	if _, _, err := c.Store.Session(ctx, c.Session); regie.CodeOf(err) == regie.CodeNotFound {

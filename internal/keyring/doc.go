@@ -3,6 +3,6 @@
 // 11.2).
 //
 // A keyring is another process that may ask a person first, or never answer. Each request therefore
-// runs in a goroutine of its own, which nobody waits for longer than a bound: one that comes too
-// late ends with its answer, or with the process.
+// runs in its own goroutine, and callers wait for it up to a bound. A late goroutine ends with its
+// answer, or with the process.
 package keyring

@@ -15,15 +15,15 @@ import (
 const (
 	// service is what our keys stand under.
 	service = "regie"
-	// knock bounds how long it takes to find out whether there is a keyring; patience how long a
-	// key may take, in which a person may have to unlock it.
+	// knock bounds the check for a keyring; patience bounds a request for a key, because a person
+	// may have to unlock the keyring.
 	knock    = 700 * time.Millisecond
 	patience = 5 * time.Second
 )
 
 var name = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Named reports whether a word can name a key: small letters, digits, - and _, at most 40.
+// Named reports whether a word is a valid key name: small letters, digits, - and _, at most 40.
 func Named(word string) bool { return name.MatchString(word) }
 
 // Answers reports whether there is a keyring that keys can be kept in. It takes 700 ms at most.
@@ -32,8 +32,8 @@ func Answers() bool {
 	return err == nil || errors.Is(err, system.ErrNotFound)
 }
 
-// Get reads a key. It returns CodeNotFound where the keyring has none of that name, CodeTimeout
-// after 5 s, and CodeNoPermission where the keyring cannot be reached or refuses.
+// Get reads a key. It returns CodeNotFound if the keyring has none of that name, CodeTimeout after
+// 5 s, and CodeNoPermission if the keyring is unreachable or refuses.
 func Get(name string) (string, error) {
 	key, err := within(patience, func() (string, error) { return system.Get(service, name) })
 	return key, explain(err, name)
@@ -50,8 +50,8 @@ var (
 	errNoBus = errors.New("DBUS_SESSION_BUS_ADDRESS is not set")
 )
 
-// within asks the keyring, and waits so long at most. Without the address of a session bus nobody
-// is asked: the library would start a bus of its own, on which no keyring is.
+// within calls ask and waits for at most the given time. It returns errNoBus without the address of
+// a session bus: the library would start its own bus, which has no keyring.
 func within(most time.Duration, ask func() (string, error)) (string, error) {
 	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
 		if address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); address == "" || address == "autolaunch:" {

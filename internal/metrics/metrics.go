@@ -1,7 +1,7 @@
-// Package metrics counts what a server's engine does, for Prometheus (spec 11.4). Most of it is
-// taken from the events of the log as they are committed: what is counted is what happened. What no
-// event says, who gave a reply and what it cost, the engine tells. What is, and not what happened,
-// is asked at each scrape, of tables that do not grow with the history.
+// Package metrics counts what a server's engine does, for Prometheus (spec 11.4). It counts most
+// from the events of the log as they are committed. The engine reports what no event holds: which
+// model replied and at what cost. Gauges are read at each scrape, from tables that do not grow with
+// the history.
 package metrics
 
 import (
@@ -41,19 +41,19 @@ type Metrics struct {
 	trips     prometheus.Histogram
 }
 
-// Source is what is asked at each scrape.
+// Source provides the values that each scrape reads.
 type Source struct {
-	// Inbox is what waits for people, without what is large.
+	// Inbox returns the open waits for people, without large contents.
 	Inbox func(ctx context.Context) (store.Inbox, error)
-	// Streams is how many are open.
+	// Streams returns the number of open streams.
 	Streams func() float64
-	// Deltas is how many were handed to who listens.
+	// Deltas returns the number of deltas handed to listeners.
 	Deltas func() float64
-	// Users is how many are there.
+	// Users returns the number of users.
 	Users func() float64
-	// Slots is who runs and who waits for that.
+	// Slots returns running and queued sessions.
 	Slots func(ctx context.Context) ([]store.SlotCount, error)
-	// Spent is what was spent today, in millionths of a US dollar.
+	// Spent returns today's cost, in millionths of a US dollar.
 	Spent func(ctx context.Context) (int64, error)
 }
 
@@ -143,8 +143,7 @@ func (m *Metrics) Answered(method string, status int, took time.Duration) {
 // Refused counts a request that was not let in.
 func (m *Metrics) Refused(reason string) { m.refused.WithLabelValues(reason).Inc() }
 
-// Happened counts what a commit added to a log. Of erased bodies and of copies in a fork nothing is
-// counted.
+// Happened counts the events of a commit, without erased bodies and copies in a fork.
 func (m *Metrics) Happened(events []regie.Event) {
 	for i := range events {
 		e := &events[i]
@@ -188,13 +187,13 @@ func (m *Metrics) Happened(events []regie.Event) {
 	}
 }
 
-// Replied counts a stored reply of a model. cache says what came of the question to the response
-// cache, "" where there was none.
+// Replied counts a stored reply of a model. cache is the outcome of the response cache, "" if it
+// was not used.
 func (m *Metrics) Replied(provider, model string, used regie.Usage, money regie.Money, cache string) {
 	if cache != "" {
 		m.cache.WithLabelValues(cache).Inc()
 	}
-	if cache == "hit" { // nobody was asked
+	if cache == "hit" { // no model was called
 		return
 	}
 	for kind, n := range map[string]int64{
@@ -212,14 +211,14 @@ func (m *Metrics) Replied(provider, model string, used regie.Usage, money regie.
 	}
 }
 
-// Ended counts a round that ended after so many replies.
+// Ended counts a round that ended after that many replies.
 func (m *Metrics) Ended(exchanges int) { m.trips.Observe(float64(exchanges)) }
 
 func (m *Metrics) settled(tool, state, code, resolved string, micros int64) {
 	switch {
 	case resolved != "": // it was counted when it was settled
 		return
-	case state == string(regie.CallNotRun): // its tool may be a word of the model's own, of which there is no end
+	case state == string(regie.CallNotRun): // the model may invent any number of tool names
 		m.caught.WithLabelValues(code).Inc()
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// scrape asks for what is not counted but is.
+// scrape reads the present values, such as queues, at each scrape.
 type scrape struct{ Source }
 
 var (
@@ -33,8 +33,7 @@ func (*scrape) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What cannot be asked is left out of the scrape, and said
-// there.
+// Collect implements prometheus.Collector. A value that cannot be read becomes an invalid metric.
 func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
@@ -73,8 +72,8 @@ func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	gauge(spent, float64(micros)/1e6)
 }
 
-// queue asks who runs and who waits for that. What is not there is told as 0: an alert sees that it
-// was.
+// queue reports running and waiting sessions. It reports absent kinds as 0, so that an alert sees
+// their end.
 func (s *scrape) queue(ctx context.Context, to chan<- prometheus.Metric,
 	gauge func(d *prometheus.Desc, v float64, labels ...string),
 ) {

@@ -14,7 +14,7 @@ const (
 	breakAfter = 5                // failures in a row open it
 	openFirst  = 10 * time.Second // for so long at first, then twice as long each time a trial fails
 	openMost   = 2 * time.Minute
-	openWished = 10 * time.Minute // and not longer, whatever the vendor wishes
+	openWished = 10 * time.Minute // upper bound, even if the vendor asks for more
 	// maxAskers bounds the set of askers that failed in a row. Once it is full, the breaker holds
 	// for everybody.
 	maxAskers = 100
@@ -30,7 +30,7 @@ const (
 	BreakerHalfOpen BreakerState = "half open" // one is made, to see whether it works again
 )
 
-// Outcome is what a model call says of its provider.
+// Outcome classifies a model call for its provider's breaker.
 type Outcome int
 
 // The outcomes.
@@ -40,10 +40,10 @@ const (
 	Failed                // it may work later
 )
 
-// OutcomeOf returns what the error of a model call says of its provider. Only what speaks of the
-// server counts as a failure: a reply that is empty or malformed is the fault of one request. A
-// server that is not reached counts as nothing: that is found out fast and costs nothing, and
-// whoever starts it must not wait.
+// OutcomeOf returns what the error of a model call says about its provider. Only an error of the
+// server counts as a failure: an empty or malformed reply is the fault of one request. An
+// unreachable server does not count: a call finds that out fast and at no cost, and a person who
+// starts the server must not wait.
 func OutcomeOf(err error) Outcome {
 	var failed *Error
 	switch {
@@ -68,8 +68,8 @@ func OutcomeOf(err error) Outcome {
 }
 
 // Breaker is the circuit breaker of one provider, pure: the time is an argument. The zero Breaker
-// is closed. While it is open it refuses only those who failed themselves: the requests of one
-// asker must not shut out the others, and each other one finds out with one call.
+// is closed. While it is open it refuses only askers with a failure of their own, so that one asker
+// cannot shut out the others. Each other asker finds out with one call.
 type Breaker struct {
 	failures int               // in a row
 	opened   int               // how often in a row it was opened
@@ -90,9 +90,8 @@ func (b *Breaker) State(now time.Time) BreakerState {
 	}
 }
 
-// Enter reports whether a call may be made, and whether it is the trial on which the rest waits.
-// Who is due comes at a moment of its own, so it need not wait for the breaker's; but never is
-// there more than one trial.
+// Enter reports whether a call may be made, and whether it is the trial that others wait on. A due
+// asker does not wait for the breaker's time. At most one trial runs at a time.
 func (b *Breaker) Enter(now time.Time, who regie.ID, due bool) (allowed, trial bool) {
 	switch state := b.State(now); {
 	case state == BreakerClosed, !b.askers[who] && len(b.askers) < maxAskers:
@@ -105,7 +104,8 @@ func (b *Breaker) Enter(now time.Time, who regie.ID, due bool) (allowed, trial b
 	}
 }
 
-// Leave takes what came of a call that Enter allowed; wish is the vendor's Retry-After, 0 for none.
+// Leave records the outcome of a call that Enter allowed; wish is the vendor's Retry-After, 0 for
+// none.
 func (b *Breaker) Leave(now time.Time, who regie.ID, trial bool, outcome Outcome, wish time.Duration) {
 	if trial {
 		b.trial = false
@@ -158,10 +158,10 @@ type trial struct {
 	failed bool
 }
 
-// Call makes a call unless the provider's breaker is open. It returns what send returns, an Error
-// with ErrOpen in its chain where nothing was sent, or the cause of ctx. A call that is due,
-// because its round has waited for its moment (decision 42), is made also while the breaker is
-// open; where another one is being tried then it waits for what comes of that.
+// Call makes a call unless the provider's breaker is open. It returns the results of send, an Error
+// with ErrOpen in its chain if nothing was sent, or the cause of ctx. A due call (decision 42: its
+// round has waited for its time) goes out even while the breaker is open. If a trial is running, it
+// waits for the trial's outcome first.
 func (s *Breakers) Call(ctx context.Context, name string, who regie.ID, due bool,
 	send func() (*Reply, error),
 ) (*Reply, error) {
@@ -179,7 +179,7 @@ func (s *Breakers) Call(ctx context.Context, name string, who regie.ID, due bool
 	return reply, err
 }
 
-// enter returns the trial that the call is, nil for none.
+// enter returns the trial if this call is one, else nil.
 func (s *Breakers) enter(ctx context.Context, name string, who regie.ID, due bool) (*trial, error) {
 	for {
 		s.mu.Lock()

@@ -6,56 +6,54 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Purpose is what a text is embedded for: most models place what is sought and what is asked each
-// in its own way.
+// Purpose is the use of an embedded text: most models embed documents and queries differently.
 type Purpose string
 
 // The purposes.
 const (
 	ForDocument Purpose = "document" // it is to be found
-	ForQuery    Purpose = "query"    // it is what somebody looks for
+	ForQuery    Purpose = "query"    // a person searches with it
 )
 
-// Embedding is what an Embedder made of texts.
+// Embedding is the result of an Embedder.
 type Embedding struct {
 	// Vectors are one for each text, in the order of the texts: of length 1, and all of the same
 	// number of dimensions.
 	Vectors [][]float32
-	// Cut are the places of the texts of which the model took the beginning alone, ascending.
+	// Cut holds the ascending indexes of the texts that the model truncated.
 	Cut []int
-	// Usage has Input alone: what the server counted, or about a token for three bytes where it
-	// counts nothing, which Estimated says.
+	// Usage has Input only: the server's count, or an estimate of three bytes a token with
+	// Estimated set.
 	Usage     regie.Usage
 	Estimated bool
 }
 
-// Embedder turns texts into vectors whose nearness is that of what they mean (spec 8.3). It keeps
-// nothing and retries nothing by itself. Its methods may be called from any goroutine.
+// Embedder turns texts into vectors; texts of similar meaning have vectors close to each other
+// (spec 8.3). It stores nothing and does not retry. Any goroutine may call its methods.
 type Embedder interface {
 	// Name is the provider's name in the configuration.
 	Name() string
-	// Model is the model's name, as a request has it.
+	// Model is the model's name in requests.
 	Model() string
-	// Space tells vectors that may be compared from others: it names the API, the model, and how
-	// texts are given to it.
+	// Space identifies vectors that are comparable: it names the API, the model, and the form of
+	// texts.
 	Space() string
-	// Batch is how many texts, and how many bytes of them, one request takes. A text that is longer
-	// than a batch is taken alone, and cut.
+	// Batch returns the bounds of one request in texts and bytes. A longer text goes alone, and is
+	// cut.
 	Batch() (texts, bytes int)
 	// Free says that it costs nothing by declaration, as Capabilities.Free does.
 	Free() bool
-	// Embed embeds the texts of one batch; there is at least one, and none is blank. All or none of
-	// them have a vector: one that is missing, that is no number or is zero, or that has other
-	// dimensions than those before is CodeBadReply. Every error is an *Error, or the cause of ctx
-	// if that ended first; Usage of an Error is what was used up until then.
+	// Embed embeds the texts of one batch, at least one and none blank. All texts get a vector, or
+	// none. It returns CodeBadReply if a vector is missing, zero, not numeric, or of other
+	// dimensions than earlier ones. Every error is an *Error with the Usage up to then, or the
+	// cause of ctx if that ended first.
 	Embed(ctx context.Context, purpose Purpose, texts []string) (*Embedding, error)
 }
 
-// Embeds is a Provider whose API has embeddings.
+// Embeds is a Provider with an embeddings API.
 type Embeds interface {
-	// Embedder returns the embedder of a model. dimensions is how many a vector is to have, for
-	// models that can shorten theirs; 0 leaves it to the model. It returns CodeNoModel without a
-	// model, and CodeBadRequest where the API or the vendor has no embeddings, or takes no
-	// dimensions.
+	// Embedder returns the embedder of a model. dimensions shortens the vectors of models that can
+	// do that; 0 leaves it to the model. It returns CodeNoModel without a model, and CodeBadRequest
+	// if the API or vendor has no embeddings or takes no dimensions.
 	Embedder(model string, dimensions int) (Embedder, error)
 }

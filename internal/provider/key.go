@@ -15,24 +15,24 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Asker is who asks a question: the answers of one are nobody else's (spec 6.4).
+// Asker identifies who sends a request. The cache never shares answers between askers (spec 6.4).
 type Asker struct {
 	Workspace, User, Session regie.ID
 }
 
-// Question is what a request asks, for the response cache.
+// Question is a request as the response cache sees it.
 type Question struct {
 	Asker
 	// Key is the SHA-256 of all that the answer may depend on, Key.Sum.
 	Key regie.Hash
-	// Provider and Model are who is asked.
+	// Provider and Model identify the model that gets the request.
 	Provider, Model string
 }
 
-// Key is what a request asks, whatever its bytes (spec 6.4): the SHA-256 of the canonical JSON of
-// who is asked by whom and under which settings, of model, parameters, levels and tools, and of the
-// messages, trimmed. The ids of calls, which mean nothing, are left out. It grows with the thread,
-// each turn being hashed once (decision 31). It is used by one goroutine.
+// Key identifies a request by its content, not its bytes (spec 6.4). It is the SHA-256 of the
+// canonical JSON of asker, provider, settings, model, parameters, levels, tools and trimmed
+// messages. It leaves out call ids, which carry no meaning. Each turn is hashed once as the thread
+// grows (decision 31). One goroutine uses it.
 type Key struct {
 	digest hash.Hash
 	head   regie.Hash
@@ -41,14 +41,14 @@ type Key struct {
 	calls  []string // ids of the calls of the last assistant turn
 }
 
-// KeyTerms are what an answer depends on beside Head and turns.
+// KeyTerms holds what an answer depends on besides Head and turns.
 type KeyTerms struct {
 	Asker
 	Provider string
 	Settings regie.Hash // the fingerprint of the provider's: another server gives other answers
 	Dialect  regie.Dialect
-	// Fold takes letters that differ only in case for the same, in what is said. Foo.go and foo.go
-	// are two files, so it is off by default.
+	// Fold ignores the case of letters in messages. Foo.go and foo.go are two files, so it is off
+	// by default.
 	Fold bool
 }
 
@@ -69,7 +69,7 @@ func NewKey(head Head, terms KeyTerms) *Key {
 	return k
 }
 
-// canonical is a JSON text in its canonical form; what is none is a string.
+// canonical returns the canonical form of a JSON text, and other text as a JSON string.
 func canonical(text string) json.RawMessage {
 	value := jsontext.Value(text)
 	if value.Canonicalize() != nil {
@@ -78,8 +78,8 @@ func canonical(text string) json.RawMessage {
 	return json.RawMessage(value)
 }
 
-// Append adds turns. A call has no id in a key, and a result names the place of its call in the
-// turn before, from 1; 0 is none of them.
+// Append adds turns. A key holds no call ids: a result names its call by position in the turn
+// before, from 1, or 0 if that turn does not have the call.
 func (k *Key) Append(turns ...Turn) {
 	for i := range turns {
 		turn := Turn{Role: turns[i].Role, Parts: slices.Clone(turns[i].Parts), Results: slices.Clone(turns[i].Results)}
@@ -108,7 +108,7 @@ func (k *Key) Append(turns ...Turn) {
 	}
 }
 
-// said is a text as it counts: without the white space around it.
+// said returns a text without surrounding white space, folded if Fold is set.
 func (k *Key) said(text string) string {
 	text = strings.TrimSpace(text)
 	if k.fold {
@@ -133,7 +133,7 @@ func (k *Key) Sum(tail Tail) regie.Hash {
 
 func (k *Key) write(text string) { _, _ = k.digest.Write([]byte(text)) }
 
-// encode is JSON without the escapes that HTML needs. What it is given can always be encoded.
+// encode returns JSON without HTML escapes. Its arguments always encode.
 func encode(v any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// minKey is the length of the shortest key that is masked, in bytes: a shorter one is no
-	// secret, and stands in any text.
+	// minKey is the length of the shortest key that is masked, in bytes: a shorter one is no secret
+	// and occurs in ordinary text.
 	minKey  = 8
 	keyMask = "[the API key]"
 )

@@ -1,6 +1,6 @@
-// Package provider says what the engine asks of a model and gets back (spec 6.3). Each vendor's
-// codec is a package below this one; none of them stores anything or retries by itself: an attempt
-// has its own reservation (decision 28), so the engine counts attempts.
+// Package provider defines the engine's interface to a model (spec 6.3). Each vendor's codec is a
+// package below this one. A codec stores nothing and does not retry: each attempt has its own
+// reservation (decision 28), so the engine counts attempts.
 //
 // A provider starts no goroutine that outlives Send.
 package provider
@@ -15,7 +15,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Role is whose turn it is.
+// Role is the side that a turn belongs to.
 type Role string
 
 // The roles of a turn.
@@ -37,24 +37,24 @@ type Tool struct {
 // their prefix byte for byte, so that a vendor's prompt cache hits.
 type Head struct {
 	Model string `json:"model"`
-	// Dialect is how the model is told to reply; it is told by the levels and the tools, this is
-	// for who writes down what was asked. Empty is native.
+	// Dialect is the form in which the model replies. Levels and tools already tell it to the
+	// model; this field is for records of the request. Empty is native.
 	Dialect regie.Dialect `json:"dialect"`
 	// Level1 and Level2 are the prompt levels of spec 6.1; an empty one is left out.
 	Level1 string `json:"level1,omitempty"`
 	Level2 string `json:"level2,omitempty"`
 	Tools  []Tool `json:"tools,omitempty"`
-	// Encoded keeps what a codec makes of Tools for the next head with the same ones; nil keeps
+	// Encoded caches a codec's encoding of Tools for the next head with the same tools; nil caches
 	// nothing.
 	Encoded       *Encoded `json:"-"`
 	MaxOutput     int      `json:"max_output"` // tokens; always set (decision 29)
 	Temperature   *float64 `json:"temperature,omitempty"`
 	ParallelCalls bool     `json:"parallel_calls"`
-	// ReasoningEffort is how hard the model is to think: none, minimal, low, medium, high, xhigh or
-	// max, of which a codec takes the nearest that its vendor has; empty leaves it to the vendor.
+	// ReasoningEffort sets how hard the model thinks: none, minimal, low, medium, high, xhigh or
+	// max. A codec takes the nearest that its vendor has; empty leaves it to the vendor.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
-	// ServiceTier is the vendor's own word for how a request is served and priced; empty leaves it
-	// to the account.
+	// ServiceTier is the vendor's name for how a request is served and priced; empty leaves it to
+	// the account.
 	ServiceTier string `json:"service_tier,omitempty"`
 }
 
@@ -65,8 +65,8 @@ type Encoded struct {
 	byCodec map[string][]byte
 }
 
-// Get returns what encode made for a codec the first time. It must not be written to. A nil Encoded
-// has it made anew.
+// Get returns the result of the first encode for a codec; the caller must not write to it. A nil
+// Encoded calls encode each time.
 func (e *Encoded) Get(codec string, encode func() []byte) []byte {
 	if e == nil {
 		return encode()
@@ -86,11 +86,11 @@ func (e *Encoded) Get(codec string, encode func() []byte) []byte {
 type Part struct {
 	Type regie.PartType `json:"type"`
 	Text string         `json:"text,omitempty"` // text and thinking
-	// Opening says that the text is Regie's, before what a person said: when the round began, and
-	// who speaks (decision 14). It is another one in each run. For a vendor it is text.
+	// Opening marks Regie's text before a person's: the start time of the round and the speaker
+	// (decision 14). It differs in each run. For a vendor it is text.
 	Opening bool `json:"opening,omitempty"`
-	// Provider and Opaque are what a vendor wants back with the part, of thinking mostly; a codec
-	// replays it only if Provider is its own name.
+	// Provider and Opaque hold what a vendor wants back with the part, mostly with thinking. A
+	// codec replays it only under its own name.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
 	Call     *Call           `json:"call,omitempty"` // for PartCall
@@ -139,11 +139,11 @@ type Reply struct {
 	// HeldBack says of a cut reply that a filter of its server held the rest back.
 	HeldBack bool        `json:"held_back,omitempty"`
 	Usage    regie.Usage `json:"usage"`
-	// Sources are what a vendor that searches answered from, in the order in which the text numbers
-	// them, from 1.
+	// Sources are the pages that a searching vendor answered from, in the order of their numbers in
+	// the text, from 1.
 	Sources []Source `json:"sources,omitempty"`
-	// Cached is when the model gave the reply, where it came from the response cache (spec 6.4);
-	// zero where the model was asked.
+	// Cached is the time of the model's reply if it came from the response cache (spec 6.4); zero
+	// if the model was called.
 	Cached time.Time `json:"cached,omitzero"`
 	// FirstByte is from sending to the first delta or call fragment. It is another one each time,
 	// so no recording holds it.
@@ -156,13 +156,13 @@ type Source struct {
 	URL   string `json:"url"`             // http or https
 }
 
-// Tail is what a request says behind the thread. It is never part of the thread: the next request
-// has its own, so what lies before it keeps its bytes and a vendor's prompt cache.
+// Tail is the end of a request, behind the thread. It is never part of the thread: the thread keeps
+// its bytes, and so a vendor's prompt cache.
 type Tail struct {
 	// Withheld forbids calls and leaves the declarations as they are: a thread that holds calls
 	// needs them (spec 3.3).
 	Withheld bool `json:"withheld,omitempty"`
-	// Guidance is said last, on the user's side; empty says nothing (spec 6.2).
+	// Guidance is the last text on the user's side; empty adds none (spec 6.2).
 	Guidance string `json:"guidance,omitempty"`
 }
 
@@ -181,29 +181,28 @@ type Conversation interface {
 	Send(ctx context.Context, sink func(Delta)) (*Reply, error)
 }
 
-// Shower is a Conversation that can show what it would send (decision 14).
+// Shower is a Conversation that can show the request that it would send (decision 14).
 type Shower interface {
 	// Body returns a copy of exactly the bytes that Request describes.
 	Body() []byte
 }
 
-// Marks are where a request says that what lies before may be cached.
+// Marks are the positions of cache marks in a request: the vendor may cache everything before them.
 type Marks struct {
 	Level1, Level2 bool
-	Turns          []int // the turns whose last block is marked, by their order of appending, from 0
+	Turns          []int // indexes, from 0 in order of appending, of the turns that have a mark on their last block
 }
 
-// Marker is a Conversation whose requests carry marks for the vendor's prompt cache.
+// Marker is a Conversation that marks its requests for the vendor's prompt cache.
 type Marker interface {
 	// Marks returns those of the request that Send would send now.
 	Marks() Marks
 }
 
-// Capabilities is what a model can do.
+// Capabilities lists the abilities of a model.
 type Capabilities struct {
 	NativeTools bool
-	// NativeOnly says that the model cannot be told how to reply: it knows the API's own calls
-	// alone.
+	// NativeOnly says that the model takes no dialect: it supports the API's own calls only.
 	NativeOnly bool
 	Thinking   bool // it thinks before it answers, or can be asked to
 	Embeds     bool // it turns texts into vectors, as far as its server says so
@@ -214,21 +213,20 @@ type Capabilities struct {
 	// the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0
 	// = any
 	LeastOutput int
-	// Free models cost nothing by declaration, those of servers that people run themselves
-	// (decision 29). Where a server is says nothing about it: behind an address of this machine may
-	// be a tunnel or a gateway to a vendor that is paid.
+	// Free models cost nothing by declaration, such as those of self-hosted servers (decision 29).
+	// An address on this machine proves nothing: it may be a tunnel or gateway to a paid vendor.
 	Free bool
 }
 
-// Tempering says when a request to a model carries Head.Temperature: one that thinks takes none at
-// some vendors.
+// Tempering says when a request to a model carries Head.Temperature: at some vendors a thinking
+// model refuses it.
 type Tempering int
 
 // The ways of a model with the temperature.
 const (
 	TemperedAlways Tempering = iota
-	TemperedPlain            // where no effort is asked for, or none
-	TemperedIfNone           // only where the effort is none
+	TemperedPlain            // unless the request asks for an effort other than none
+	TemperedIfNone           // only if the effort is none
 	TemperedNever
 )
 
@@ -262,39 +260,39 @@ type Model struct {
 	Capabilities
 }
 
-// Lister is a provider whose server can be asked which models it has. It also tells whether the
-// server is there and takes the key, for no money.
+// Lister is a provider that can list its server's models. The list also shows, at no cost, whether
+// the server is reachable and accepts the key.
 type Lister interface {
-	// Models asks the server. Every error is an *Error, or the cause of ctx if that ended first.
+	// Models lists the server's models. Every error is an *Error, or the cause of ctx if that ended
+	// first.
 	Models(ctx context.Context) ([]Model, error)
 }
 
-// Error is a failed model call: what a person reads, and whether another attempt can help.
+// Error is a failed model call, with a message for people and whether a retry can help.
 type Error struct {
 	Code regie.Code `json:"code"`
 	// Retryable says that the same request may succeed later (spec 3.6).
 	Retryable bool `json:"retryable,omitempty"`
 	// Offline says that the request was certainly not sent (decision 42).
 	Offline bool `json:"offline,omitempty"`
-	// Misplaced says that the failure speaks of who was asked and not of what was asked: no such
-	// model or path there, or no server of this API. The same request may be answered by another
-	// provider (spec 3.6).
+	// Misplaced says that the failure concerns the server, not the request: no such model or path,
+	// or no server of this API. Another provider may answer the same request (spec 3.6).
 	Misplaced bool `json:"-"`
-	// Status is the HTTP status, or 503 where a stream says that its server is overloaded; 0 if
-	// there was none.
+	// Status is the HTTP status, or 503 if a stream reports an overloaded server; 0 if there was
+	// none.
 	Status int `json:"status,omitempty"`
-	// RetryAfter is the vendor's own wish, 0 if it said none.
+	// RetryAfter is the wait that the vendor asks for, 0 for none.
 	RetryAfter time.Duration `json:"-"`
-	// Message is one sentence with the vendor's own words where there are any; never a key.
+	// Message is one sentence with the vendor's own words if there are any; never a key.
 	Message string `json:"message"`
-	// Said is what Regie says of it, for people who read another language, with the vendor's words
-	// as they are; zero where there is only Message.
+	// Said is Regie's translatable sentence for it, with the vendor's words unchanged; zero if
+	// there is only Message.
 	Said regie.Sentence `json:"-"`
 	// Partial is the text that had streamed in before the failure.
 	Partial string `json:"partial,omitempty"`
 	// Received is the size in bytes of all that had streamed in: text, thinking and calls.
 	Received int `json:"-"`
-	// Usage is what the vendor reported before the failure.
+	// Usage is the usage that the vendor reported before the failure.
 	Usage regie.Usage `json:"usage"`
 	Err   error       `json:"-"`
 }
@@ -317,7 +315,7 @@ func (e *Error) Unbilled() bool {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Tell gives the error its sentence, and the English of it as its message.
+// Tell sets the error's sentence, and its English text as the message.
 func (e *Error) Tell(said regie.Sentence) *Error {
 	e.Said, e.Message = said, said.String()
 	return e
@@ -331,7 +329,7 @@ func (e *Error) Sentence() regie.Sentence {
 	return e.Said
 }
 
-// Advise adds what a person can do to the message.
+// Advise appends a remedy to the message.
 func (e *Error) Advise(words string) {
 	_ = e.Tell(regie.SayOf("%s: %s", e.Sentence(), regie.Verbatim(words)))
 }
@@ -339,8 +337,8 @@ func (e *Error) Advise(words string) {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Cut is the error of a model call that the end of its context cut. It says what the call can be
-// booked at.
+// Cut is the error of a model call that its context ended. It carries the cost to book for the
+// call.
 type Cut struct {
 	// Unsent says that no byte of the request can have left this machine.
 	Unsent bool
@@ -357,7 +355,7 @@ func (c *Cut) Error() string { return c.Err.Error() }
 // Unwrap returns the cause.
 func (c *Cut) Unwrap() error { return c.Err }
 
-// CodeOf returns the code of the first Error in err's chain, else what regie.CodeOf says.
+// CodeOf returns the code of the first Error in err's chain, else regie.CodeOf.
 func CodeOf(err error) regie.Code {
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.Code

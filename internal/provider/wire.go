@@ -13,7 +13,7 @@ func JoinText(parts []Part) string {
 	return join(parts, func(p *Part) bool { return p.Type == regie.PartText })
 }
 
-// JoinThinking returns what a provider thought in a turn.
+// JoinThinking returns the thinking of a provider in a turn.
 func JoinThinking(parts []Part, provider string) string {
 	return join(parts, func(p *Part) bool { return p.Type == regie.PartThinking && p.Provider == provider })
 }
@@ -41,9 +41,9 @@ func Calls(parts []Part) (calls []*Call) {
 	return calls
 }
 
-// Object returns a call's arguments for an API that takes them as an object and not as text: as
-// they are if they are one of strict JSON, else empty. A call with other arguments was not run, and
-// its result says why.
+// Object returns a call's arguments for an API that takes an object: unchanged if they are an
+// object of strict JSON, else empty. A call with other arguments was not run, and its result says
+// why.
 func Object(arguments string) []byte {
 	value := jsontext.Value(strings.TrimSpace(arguments))
 	if value.Kind() != '{' || !value.IsValid() {
@@ -52,8 +52,7 @@ func Object(arguments string) []byte {
 	return value
 }
 
-// SummaryMark and SummaryMarkFrench are what the last turn of a request for a summary begins with
-// (spec 3.4).
+// SummaryMark and SummaryMarkFrench begin the last turn of a request for a summary (spec 3.4).
 const (
 	SummaryMark       = "[CONTEXT_SUMMARY] This conversation is about to be continued"
 	SummaryMarkFrench = "[CONTEXT_SUMMARY] Cette conversation va se poursuivre"

@@ -14,8 +14,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// How often the supervisor looks. A look reads one line of /proc, which tells how many processes
-// the machine has started; the tree is read only where it could have grown beyond a bound.
+// Intervals of the supervisor's checks. A check reads one line of /proc with the number of
+// processes that the machine has started. It reads the tree only if that could have grown beyond a
+// bound.
 const (
 	quickLook = 5 * time.Millisecond   // while processes are being started
 	calmLook  = 100 * time.Millisecond // while hardly any is
@@ -40,7 +41,7 @@ type supervisor struct {
 	exceeded   regie.Code    // PROCESS_LIMIT, MEMORY_LIMIT or empty
 }
 
-// usage is what a tree has.
+// usage counts the resources of a tree.
 type usage struct {
 	processes, threads int
 	resident           int64
@@ -55,8 +56,7 @@ func startSupervisor(j *job) *supervisor {
 	return s
 }
 
-// superviseTree watches the tree until the command ends or goes beyond a bound, then ends what is
-// left.
+// superviseTree watches the tree until the command ends or exceeds a bound, then ends the rest.
 func (s *supervisor) superviseTree() {
 	defer close(s.ended)
 	runtime.LockOSThread() // its thread goes before those of the command
@@ -70,7 +70,7 @@ func (s *supervisor) superviseTree() {
 	}
 }
 
-// watchTree looks until the command is over, and returns true where it is to be halted.
+// watchTree checks until the command is over, and returns true if it must be halted.
 func (s *supervisor) watchTree() bool {
 	load, err := os.Open("/proc/loadavg")
 	if err != nil {
@@ -131,9 +131,8 @@ func (s *supervisor) judgeUsage(u usage) regie.Code {
 	}
 }
 
-// readUsage sums up the tree. Where the sum of what the processes have mapped is beyond the bound,
-// what several of them share counts once, and files that are only mapped do not count: the kernel
-// takes their memory back.
+// readUsage sums up the tree. If the mapped memory exceeds the bound, shared memory counts once and
+// mapped files do not count: the kernel can reclaim them.
 func (s *supervisor) readUsage() (u usage) {
 	tree := readTree(os.Getpid())
 	for _, p := range tree {
@@ -149,8 +148,8 @@ func (s *supervisor) readUsage() (u usage) {
 	return u
 }
 
-// ownMemory returns a process's memory with its part of what it shares. A process that keeps others
-// from reading it counts in full.
+// ownMemory returns a process's memory with its share of shared memory. An unreadable process
+// counts in full.
 func (p *process) ownMemory() (own int64) {
 	data, err := os.ReadFile(procDir(p.pid) + "/smaps_rollup")
 	switch {

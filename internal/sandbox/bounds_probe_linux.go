@@ -16,7 +16,7 @@ import (
 const (
 	floodProbe     = "flood"
 	floodLimit     = 20
-	floodProcesses = 40 // each of which ends after floodSeconds
+	floodProcesses = 40 // each ends after floodSeconds
 	floodSeconds   = 10
 )
 

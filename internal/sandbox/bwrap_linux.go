@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// helperPath is where this program lies inside bubblewrap.
-// Older versions of bubblewrap cannot give it another name than its path.
+// helperPath is the path of this program inside bubblewrap. Older versions of bubblewrap cannot
+// start it under another name.
 const helperPath = "/run/" + watchName
 
 // tempSize bounds each of the temporary file systems of one command, in bytes: they are memory.
@@ -90,7 +90,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 	return append(args, "--", helperPath)
 }
 
-// insideHome returns what the home directory is for a command: an empty one of its own.
+// insideHome returns the command's home directory, its own and empty.
 func (s *Sandbox) insideHome() string {
 	home := s.config.Home
 	if home == "" || home == "/" || !filepath.IsAbs(home) || slices.ContainsFunc(systemDirs,
@@ -100,9 +100,9 @@ func (s *Sandbox) insideHome() string {
 	return home
 }
 
-// guardArgs mount read-only what git and Regie run or believe. A git directory is a mount point, so
-// it cannot be renamed. A link is left as it is: the guard puts it back, and what it leads to is
-// mounted by itself.
+// guardArgs mounts read-only what git and Regie run or trust. A git directory is a mount point, so
+// a command cannot rename it. A link stays unmounted: the guard restores it, and its target has its
+// own mount.
 func (n *nests) guardArgs() (args []string) {
 	readOnly := func(name string) {
 		path := filepath.Join(n.root, name)

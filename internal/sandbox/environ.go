@@ -31,9 +31,9 @@ func IsSecret(name, value string) bool {
 	return secretName.MatchString(name) || secretValue.MatchString(value)
 }
 
-// Environment is what a command gets of an environment: an allow list without whatever looks like a
-// secret, and the variables that the settings name. Of PATH only absolute directories outside the
-// workspace are left, so that a file there is never taken for a program of the system.
+// Environment returns the variables that a command gets: an allow list without apparent secrets,
+// and those named in the settings. PATH keeps only absolute directories outside the workspace, so
+// that a file there never replaces a program of the system.
 func Environment(environ, named []string, root string) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -39,7 +39,7 @@ func (s *Sandbox) explainUnfit(root string, tier Tier) error {
 	return s.unfitOwner(root, tier)
 }
 
-// isWithin reports whether a path is another one or lies below it.
+// isWithin reports whether path is dir or below it.
 func isWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -23,9 +23,9 @@ const (
 	maxRounds = 4        // looks at a workspace, because what is put back may name more places
 )
 
-// guard compares the places that git and Regie run or believe with what they were before a command,
-// and puts them back. It is the last barrier in each tier, and the only one where the kernel gives
-// none.
+// guard compares the places that git and Regie run or trust with their state before a command, and
+// restores them. It is the last barrier in each tier, and the only one without support from the
+// kernel.
 type guard struct {
 	dir    string
 	root   *os.Root
@@ -35,7 +35,7 @@ type guard struct {
 	closed []string        // places that the last look did not look through
 }
 
-// identity is with whose rights a command uses files.
+// identity holds the user and group that a command runs as.
 type identity struct {
 	uid, gid  int  // those to take on; 0 where they stay
 	namespace bool // root's files, without being root
@@ -83,8 +83,8 @@ func newGuard(n *nests, who identity) (*guard, error) {
 	return g, nil
 }
 
-// takePicture takes a picture. What was looked at before is looked at again: configuration may not
-// name it now.
+// takePicture takes a picture. It includes the places of the earlier one, which configuration may
+// no longer name.
 func (g *guard) takePicture(n *nests) *picture {
 	p := &picture{
 		held: map[string]held{}, gits: map[string]bool{}, left: maxKept,
@@ -161,7 +161,7 @@ func (g *guard) addParts(p *picture, git string) {
 	}
 }
 
-// readFile returns a regular file of at most so many bytes. It does not wait at a FIFO.
+// readFile returns a regular file of at most most bytes. It does not block on a FIFO.
 func (g *guard) readFile(name string, most int64) ([]byte, error) {
 	f, err := g.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -196,10 +196,10 @@ func (g *guard) listDir(dir string) (names []string) {
 	return names
 }
 
-// closeRoot lets go of the workspace.
+// closeRoot closes the workspace.
 func (g *guard) closeRoot() { _ = g.root.Close() }
 
-// settleChanges puts back what a command has changed, and moves away what it has made.
+// settleChanges restores what a command changed, and moves away what it made.
 func (g *guard) settleChanges() (out []Moved) {
 	for round := range maxRounds + 1 {
 		if round == maxRounds {
@@ -212,7 +212,7 @@ func (g *guard) settleChanges() (out []Moved) {
 		n := findNests(g.dir)
 		g.closed = n.closed
 		named := n.named
-		n.named = nil // as long as the command's configuration stands, it names nothing
+		n.named = nil // while the command's configuration is in place, its names do not count
 		moved := g.compareOnce(n)
 		if n.named = named; len(moved) == 0 {
 			moved = g.compareOnce(n)
@@ -267,8 +267,8 @@ func (g *guard) compareOnce(n *nests) (out []Moved) {
 	return out
 }
 
-// harmlessSteps reports whether a file is the steps of a rebase under way, or names its strategy,
-// and runs no program that it did not run before.
+// harmlessSteps reports whether a file holds the steps of a rebase under way, or its strategy, and
+// runs no program that it did not run before.
 func harmlessSteps(name string, old, is held, there bool) bool {
 	if !slices.ContainsFunc(gitruns.StateFiles(), func(file string) bool { return strings.HasSuffix(name, "/"+file) }) {
 		return false
@@ -310,7 +310,7 @@ func (g *guard) mayStay(now *picture, name string, is held) bool {
 	}
 }
 
-// isMoved reports whether a place lies where something was moved to.
+// isMoved reports whether a place is below the target of a move.
 func (g *guard) isMoved(name string) bool {
 	for ; name != "."; name = filepath.Dir(name) {
 		if g.moved[name] {
@@ -352,7 +352,7 @@ func (g *guard) keepRepositories(dir string, depth int) {
 		has.seeName(name)
 	}
 	if has.isRepository() {
-		// the next look finds it else
+		// otherwise the next look finds it
 		_ = g.root.Rename(filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command"))
 	}
 	for _, name := range names {
@@ -362,7 +362,7 @@ func (g *guard) keepRepositories(dir string, depth int) {
 	}
 }
 
-// restorePlace makes a place what it was.
+// restorePlace restores a place to its earlier state.
 func (g *guard) restorePlace(name string, was held) error {
 	mode := was.info.Mode()
 	var err error

@@ -2,7 +2,7 @@ package sandbox
 
 import "github.com/regie-run/regie"
 
-// job is what a helper is told to do, by a pipe, as one line of JSON.
+// job is the helper's order: one line of JSON over a pipe.
 type job struct {
 	Argv    []string `json:"argv"`
 	Dir     string   `json:"dir"`
@@ -10,8 +10,8 @@ type job struct {
 	Tier    Tier     `json:"tier"`
 	Network bool     `json:"network"`
 	Rules   []rule   `json:"rules,omitempty"` // of Landlock; none where the kernel has none
-	// UID and GID are those of the workspace's owner where the helper is root and the owner is not;
-	// Namespace has the command run in a user namespace in which it is not root, where both are.
+	// UID and GID are those of the workspace's owner, if the helper is root and the owner is not.
+	// If both are root, Namespace runs the command in a user namespace without root.
 	UID       int    `json:"uid,omitempty"`
 	GID       int    `json:"gid,omitempty"`
 	Namespace bool   `json:"namespace,omitempty"`
@@ -22,10 +22,10 @@ type job struct {
 	// Processes and Memory, in bytes, bound the command with everything that it starts.
 	Processes int   `json:"processes"`
 	Memory    int64 `json:"memory"`
-	// Git is the user's identity for git, which lies in the command's own home.
+	// Git is the user's identity for git; it is written into the command's own home.
 	Git string `json:"git,omitempty"`
-	// Temp is a directory that goes with the command: whoever started the helper may be killed
-	// before.
+	// Temp is a directory that the helper removes with the command: its starter may be killed
+	// first.
 	Temp string `json:"temp,omitempty"`
 }
 
@@ -58,8 +58,8 @@ type report struct {
 	Exceeded regie.Code `json:"exceeded,omitempty"`
 }
 
-// The names under which this program starts itself as a helper: what it is called, which no file
-// and no argument decides.
+// The names under which this program starts itself as a helper (argv[0]): no file and no argument
+// sets them.
 const (
 	watchName = "regie-sandbox-watch"
 	enterName = "regie-sandbox-enter"

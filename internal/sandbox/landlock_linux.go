@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockNeeded is the version of Landlock's interface from which on it confines by itself: below
-// it, processes outside can be sent signals (6), and files outside be truncated (3). Inside
-// bubblewrap any version will do.
+// landlockNeeded is the first version of Landlock's interface that confines on its own. Below it a
+// command can signal processes outside (6), and truncate files outside (3). Inside bubblewrap any
+// version is enough.
 const landlockNeeded = 6
 
-// landlockVersion returns that of the kernel's interface, 0 where it has none.
+// landlockVersion returns the version of the kernel's interface, 0 without one.
 func landlockVersion() int {
 	version, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -30,7 +30,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM
-	deviceRights = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // given to nobody
+	deviceRights = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // never granted
 	fileRights   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -67,8 +67,8 @@ func (a access) accessRights() uint64 {
 	}
 }
 
-// restrictThread confines this thread, and what it becomes, to what the rules name. A path that is
-// not there needs no rule.
+// restrictThread confines this thread, and the program that it becomes, to the paths of the rules.
+// It skips rules for missing paths.
 func restrictThread(version int, rules []rule, network bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handledRights(version)}
 	size := unsafe.Sizeof(attr.Handled_access_fs)

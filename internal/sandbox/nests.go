@@ -10,8 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/gitruns"
 )
 
-// Bounds of looking for repositories in a workspace: what lies beyond them is not written by
-// commands.
+// Bounds of the search for repositories in a workspace: commands cannot write beyond them.
 const (
 	maxEntries = 1_000_000
 	maxDeep    = 100
@@ -62,7 +61,7 @@ func findNests(root string) *nests {
 	return n
 }
 
-// parts are those by which git takes a directory for a repository, whatever it is called.
+// parts are the entries that make git take a directory for a repository, under any name.
 type parts map[string]bool
 
 func (p parts) seeName(name string) {
@@ -74,7 +73,7 @@ func (p parts) seeName(name string) {
 // isRepository reports whether they are enough.
 func (p parts) isRepository() bool { return p["HEAD"] && (p["commondir"] || p["objects"] && p["refs"]) }
 
-// lookThrough looks through a directory, also one of git's own: a store of a submodule lies there.
+// lookThrough searches a directory, including git's own, which may hold a submodule's store.
 func (n *nests) lookThrough(dir string, depth int) {
 	if n.entries > n.most || depth > maxDeep {
 		n.closed = append(n.closed, dir)

@@ -54,7 +54,7 @@ func runGroup(ctx context.Context, c Command, env []string) (Result, error) {
 	return result, nil
 }
 
-// writer hands on what is written.
+// writer passes on the bytes written to it.
 type writer func([]byte)
 
 // Write implements io.Writer. It never fails.

@@ -1,7 +1,7 @@
 package sandbox
 
-// Excerpt keeps the head and the tail of what is written to it, in bounded memory (spec 8.2). The
-// zero Excerpt keeps nothing; it is used by one goroutine at a time.
+// Excerpt keeps the head and the tail of its input, in bounded memory (spec 8.2). The zero Excerpt
+// keeps nothing; one goroutine at a time uses it.
 type Excerpt struct {
 	head, ring []byte
 	limit      int // of the head, and of the tail
@@ -9,7 +9,7 @@ type Excerpt struct {
 	total      int64
 }
 
-// NewExcerpt returns one that keeps so many bytes of each.
+// NewExcerpt returns an Excerpt that keeps limit bytes of each.
 func NewExcerpt(limit int) *Excerpt { return &Excerpt{limit: limit} }
 
 // Write implements io.Writer. It never fails.
@@ -31,10 +31,10 @@ func (e *Excerpt) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Head and Tail are what is kept; the tail begins where the head ends if nothing was left out.
+// Head returns the kept beginning. Without omission the tail follows it directly.
 func (e *Excerpt) Head() []byte { return e.head }
 
-// Tail is the end, without what the head holds.
+// Tail returns the kept end, without the bytes of the head.
 func (e *Excerpt) Tail() []byte {
 	return append(append(make([]byte, 0, len(e.ring)), e.ring[e.at:]...), e.ring[:e.at]...)
 }
@@ -42,5 +42,5 @@ func (e *Excerpt) Tail() []byte {
 // Total is how many bytes were written.
 func (e *Excerpt) Total() int64 { return e.total }
 
-// Omitted is how many of them are neither in the head nor in the tail.
+// Omitted returns the number of bytes that neither head nor tail holds.
 func (e *Excerpt) Omitted() int64 { return e.total - int64(len(e.head)) - int64(len(e.ring)) }

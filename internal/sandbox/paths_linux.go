@@ -13,19 +13,19 @@ import (
 	"github.com/regie-run/regie/internal/gitruns"
 )
 
-// systemDirs hold what programs are made of. Others of the top, such as /home, /root, /var, /srv
-// and /run, are not shown to commands: what lies there is people's and servers' own.
+// systemDirs hold the parts of programs. Other top directories, such as /home, /root, /var, /srv
+// and /run, stay hidden from commands: they belong to people and servers.
 var systemDirs = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/etc", "/opt", "/nix", "/gnu",
 }
 
-// keptByOwner are those of them in which files may be meant for root alone. Where a command runs
-// with the rights of root's files they are looked through for those.
+// keptByOwner are the system directories that may hold files for root alone. If a command runs with
+// the rights of root's files, they are searched for such files.
 var keptByOwner = []string{"/etc", "/opt"}
 
-// toolDirs are what commands see of a home directory: programs and libraries, never the files
-// beside them that hold keys.
+// toolDirs are the parts of a home directory that commands see: programs and libraries, but not the
+// files with keys next to them.
 var toolDirs = []string{
 	"go/bin", "go/pkg", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".pyenv", ".nvm", ".local/bin",
 	".local/lib", ".local/share/uv",
@@ -34,12 +34,12 @@ var toolDirs = []string{
 	".dotnet", "bin",
 }
 
-// nameService are what names are looked up with where there is a network.
+// nameService are the files for name lookup, needed with a network.
 var nameService = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
 
-// identityFor says as whom commands run in a workspace. Regie that runs as root gives them to the
-// workspace's owner. Where that is root too, they keep the access to root's files and nothing else
-// of root, in a user namespace.
+// identityFor returns the identity of commands in a workspace. If Regie runs as root, they run as
+// the workspace's owner. If the owner is root too, they keep access to root's files, but no other
+// right of root, in a user namespace.
 func identityFor(root string) (identity, error) {
 	if syscall.Geteuid() != 0 {
 		return identity{}, nil
@@ -100,7 +100,7 @@ func (s *Sandbox) readablePaths(root string, who identity, env []string) []strin
 	return out
 }
 
-// canReach reports whether others than root get to a path, where commands run as one of them.
+// canReach reports whether commands that run as another user than root can reach a path.
 func (who identity) canReach(path string) bool {
 	if who.uid == 0 {
 		return true
@@ -115,13 +115,13 @@ func (who identity) canReach(path string) bool {
 	}
 }
 
-// isHidden reports whether a path lies in what no command may read, or holds it all.
+// isHidden reports whether a path is, or lies in, a place that no command may read.
 func (s *Sandbox) isHidden(path string) bool {
 	return slices.ContainsFunc(s.config.Hidden, func(h string) bool { return isWithin(path, h) })
 }
 
-// maskedPaths returns the paths that stay closed although what they lie in is readable: what is
-// hidden, and for commands with the access to root's files those that are root's alone.
+// maskedPaths returns the closed paths in readable directories: hidden ones, and, for commands with
+// access to root's files, those for root alone.
 func (s *Sandbox) maskedPaths(who identity) []string {
 	out := slices.Clone(s.config.Hidden)
 	if !who.namespace {
@@ -149,8 +149,8 @@ func (s *Sandbox) maskedPaths(who identity) []string {
 	return out
 }
 
-// rulesAround returns the rules that open a directory but for what lies in its holes. A directory
-// with a hole in it is opened name by name, so nothing new can be made right in it.
+// rulesAround returns rules that open a directory except its holes. A directory with a hole is
+// opened name by name, so commands cannot create entries directly in it.
 func rulesAround(dir string, holes []string, a access) []rule {
 	if slices.ContainsFunc(holes, func(h string) bool { return isWithin(dir, h) }) {
 		return nil
@@ -197,9 +197,9 @@ func absolutePath(name, from string) string {
 	return filepath.Join(from, name)
 }
 
-// linkedDirs returns the directories outside a workspace that git needs in it, where it is a linked
-// work tree: what git has of it in the main repository, and that repository. It must name this
-// workspace as its own, or a file in the workspace could have any directory shown to commands.
+// linkedDirs returns the directories outside a workspace that git needs if it is a linked work
+// tree: its part of the main repository, and that repository. The repository must name this
+// workspace as its own. Otherwise a file in the workspace could expose any directory to commands.
 func linkedDirs(root string) []string {
 	git := filepath.Join(root, ".git")
 	dirs := gitruns.Directories(git)
@@ -220,9 +220,9 @@ func linkedDirs(root string) []string {
 	return dirs
 }
 
-// landlockRules returns those of the tier Landlock. A rule cannot take away what another one gives,
-// so all of the workspace can be written but what was not looked through for repositories; the
-// guard puts back what git and Regie run.
+// landlockRules returns the rules of the tier Landlock. A rule cannot restrict another one, so the
+// whole workspace is writable except parts not searched for repositories. The guard restores what
+// git and Regie run.
 func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []string) []rule {
 	root := n.root
 	var out []rule

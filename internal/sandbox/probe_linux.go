@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// targets are what probes attack: things of the machine that were made for it, so that nothing is
-// lost where a sandbox does not hold.
+// targets are the probes' targets: made for the test, so that a failing sandbox loses nothing.
 type targets struct {
 	Root     string `json:"root"`    // the workspace
 	Outside  string `json:"outside"` // a directory outside, with the file "secret"
@@ -29,15 +28,15 @@ type targets struct {
 	Victim   int    `json:"victim"` // a process outside
 	Canary   string `json:"canary"` // a variable that must not be here
 	Offline  bool   `json:"offline"`
-	// Processes names the victim's process namespace: in another one its number means another
-	// process, or none.
+	// Processes names the victim's process namespace: elsewhere its number means another process,
+	// or none.
 	Processes string `json:"processes"`
 }
 
 // errHeld is why an attack that the system did not refuse came to nothing.
 var errHeld = errors.New("it came to nothing")
 
-// attack is one probe: it returns nil where it got what it wanted.
+// attack is one probe: it returns nil if it succeeds.
 type attack struct {
 	name string
 	try  func(t *targets) error
@@ -126,7 +125,7 @@ var attacks = []attack{
 	{"name-service", func(t *targets) error { return tryOnline(t, "udp", "192.0.2.1:53") }},
 }
 
-// runProbes runs every attack and prints what came of it.
+// runProbes runs every attack and prints the outcomes.
 func runProbes(args []string) int {
 	if len(args) == 2 && args[1] == floodProbe {
 		return startFlood()
@@ -163,7 +162,7 @@ func writeText(path, text string) error {
 	return bareError(err)
 }
 
-// makeRepository makes one whose configuration and hook run programs.
+// makeRepository makes a repository with a configuration and hook that run programs.
 func makeRepository(dir string) error {
 	for _, name := range []string{"objects", "refs", "hooks"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -175,7 +174,7 @@ func makeRepository(dir string) error {
 		tryWrite(filepath.Join(dir, "hooks", "post-checkout")))
 }
 
-// refuseWork is what git and build tools do at the top of a repository; it succeeds where the
+// refuseWork does the work of git and build tools at the top of a repository; it succeeds if the
 // sandbox refuses that.
 func refuseWork(t *targets) error {
 	git := filepath.Join(t.Root, ".git")
@@ -205,7 +204,7 @@ func tryOpen(path string, flags int) error {
 	return bareError(err)
 }
 
-// bareError drops the path around a system's error: it is known, and may be nobody's business.
+// bareError removes the path from a system's error: the caller knows it, and it may be private.
 func bareError(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
@@ -220,8 +219,7 @@ func errnoOf(_, _ uintptr, errno syscall.Errno) error {
 	return errno
 }
 
-// refusedBy makes a system call without sense, and succeeds where it is not the filter that refuses
-// it.
+// refusedBy makes a senseless system call, and succeeds if the filter does not refuse it.
 func refusedBy(number uintptr) error {
 	_, _, errno := unix.Syscall6(number, ^uintptr(0), 0, 0, 0, 0, 0)
 	if errno == unix.EPERM || errno == unix.ENOSYS {
@@ -322,7 +320,7 @@ func typeAhead(*targets) error {
 	return nil
 }
 
-// openFiles succeeds where a descriptor was left open that is none of the three.
+// openFiles succeeds if a descriptor above the standard three is open.
 func openFiles() error {
 	for fd := 3; fd < 1024; fd++ {
 		flags, _, errno := unix.Syscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFD, 0)
@@ -363,7 +361,8 @@ func tryDial(network, address string) error {
 	return bareError(err)
 }
 
-// trySend is told by who listens: in a network of one's own a datagram can be sent, to nobody.
+// trySend leaves the verdict to the listener: in a private network the send succeeds but does not
+// arrive.
 func trySend(t *targets) error {
 	if err := tryOnline(t, "udp", t.UDP); err != nil {
 		return err

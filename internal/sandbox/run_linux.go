@@ -27,10 +27,9 @@ const stopGrace = killGrace + 2*time.Second
 // is.
 const helperGrace = 10 * time.Second
 
-// Run runs a command in its workspace and returns how it ended; everything that it has started has
-// ended too then. Errors say that it was never run: CodeNoSandbox where it cannot be confined as
-// was found, CodeNoProgram where there is no such program, CodeStale where its time to begin is
-// over. CodeToolError is one whose end is not known.
+// Run runs a command in its workspace and returns how it ended, after all its processes ended.
+// CodeNoSandbox (the tier does not confine as found), CodeNoProgram (no such program) and CodeStale
+// (too late to begin) mean that it never ran. CodeToolError means that its end is unknown.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if !staged.Load() {
 		return Result{}, regie.Errorf(regie.CodeInternal, "this program cannot be its own helper: Stage was not called")
@@ -127,8 +126,7 @@ func (s *Sandbox) prepareHelper(c *Command, j *job, who identity, env []string,
 	return cmd, clean, nil
 }
 
-// removeAll deletes what a command left in its temporary directory, also directories that it
-// closed.
+// removeAll deletes a command's temporary directory, including directories without access.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -200,14 +198,13 @@ func (r *running) runHelper(ctx context.Context, j job) (Result, error) {
 	_, _ = pipes.job.Write(append(line, '\n')) // a helper that does not take it says nothing either
 	result := r.watchOver(ctx, pipes, gone)
 	end := <-reported
-	_ = pipes.output.SetReadDeadline(time.Now().Add(time.Second)) // who holds it open now is nobody of ours
+	_ = pipes.output.SetReadDeadline(time.Now().Add(time.Second)) // a process that still holds it open is not one of ours
 	<-read
 	result.Duration = time.Since(began)
 	return end.nameResult(result, said)
 }
 
-// watchOver waits for the helper's end, and brings it about where the time is over or the context
-// ends.
+// watchOver waits for the helper's end, and forces it at the timeout or the end of the context.
 func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struct{}) (result Result) {
 	var timeout <-chan time.Time
 	if r.command.Timeout > 0 {
@@ -217,7 +214,7 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 	}
 	select {
 	case <-gone:
-		_ = pipes.job.Close() // what it may have left, killed by somebody, ends with that
+		_ = pipes.job.Close() // ends what a killed helper may have left
 		return result
 	case <-timeout:
 		result.TimedOut = true
@@ -237,7 +234,7 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 	return result
 }
 
-// nameResult names what the helper reported.
+// nameResult translates the helper's report.
 func (e ended) nameResult(result Result, said *Excerpt) (Result, error) {
 	switch {
 	case e.report.Late:
@@ -278,8 +275,8 @@ func readReport(from io.Reader) (out ended) {
 	}
 }
 
-// readOutput hands the output on. Its first bytes are kept: where the sandbox cannot be set up they
-// say why.
+// readOutput passes on the output. It keeps the first bytes: they hold the reason if the sandbox
+// cannot be set up.
 func (r *running) readOutput(from *os.File, said *Excerpt) {
 	buffer := make([]byte, 128<<10)
 	for {
@@ -304,7 +301,7 @@ func lineOf(output []byte) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(output), "?")), " ")
 }
 
-// pipes are our ends of what a helper is connected by.
+// pipes are our ends of the pipes to a helper.
 type pipes struct{ job, report, output *os.File }
 
 func (p *pipes) closePipes() {
@@ -352,13 +349,13 @@ func (r *running) openPipes() (*pipes, []*os.File, error) {
 	return &ours, theirs, nil
 }
 
-// untilMoment returns the moment, by the clock of the machine, at which so much of a time will be
-// over; 0: never. It fails where it is over.
+// untilMoment converts a remaining time to a time of the boot clock; 0: never. It fails if the time
+// is over.
 func untilMoment(left func() time.Duration) (int64, error) {
 	if left == nil {
 		return 0, nil
 	}
-	now := sinceBoot() // before the rest is asked for: a stop in between makes it shorter, not longer
+	now := sinceBoot() // read before left(): a stop in between shortens the time, never extends it
 	rest := left()
 	if rest <= 0 {
 		return 0, errLate()
@@ -366,10 +363,10 @@ func untilMoment(left func() time.Duration) (int64, error) {
 	return now + rest.Nanoseconds(), nil
 }
 
-// sinceBoot returns the clock that all processes of the machine share, that nobody sets, and that
-// goes on while the machine sleeps, in nanoseconds.
+// sinceBoot returns the machine's boot clock in nanoseconds: all processes share it, a person
+// cannot set it, and it runs while the machine sleeps.
 func sinceBoot() int64 {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // fails for a clock that is none only
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // fails only for an unknown clock
 	return t.Nano()
 }

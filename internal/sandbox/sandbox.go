@@ -19,22 +19,22 @@ const (
 	None       Tier = "none"       // nothing
 )
 
-// Config says what commands may do. The zero Config gives the strongest tier, without a network.
+// Config sets the limits of commands. The zero Config gives the strongest tier, without a network.
 type Config struct {
-	// Tier forces one; empty is the strongest that works here. A forced one that does not work is
-	// not replaced by a lower one: commands are then refused, unless it is None.
+	// Tier forces a tier; empty is the strongest that works here. A forced tier is never replaced
+	// by a lower one: if it does not work, commands are refused. None always works.
 	Tier Tier
 	// Network lets commands reach other machines and this one's servers.
 	Network bool
 	// Hidden are absolute paths that no command may read: Regie's data directory, files with keys.
 	Hidden []string
-	// Home is the person's home directory: of it commands see tools alone. Empty where there is
+	// Home is the person's home directory: commands see only the tools in it. Empty if there is
 	// none.
 	Home string
 	// Read are further absolute paths that commands may read.
 	Read []string
-	// Environ is the environment that commands get a part of (Environment), Env are names of
-	// further variables of it.
+	// Environ is the environment that commands get a part of (Environment); Env names further
+	// variables to pass.
 	Environ, Env []string
 	// Bwrap is the bubblewrap program; empty looks for it.
 	Bwrap string
@@ -44,7 +44,7 @@ type Config struct {
 	Memory    int64
 }
 
-// The bounds of a command where the configuration names none (decision 70).
+// The default bounds of a command (decision 70).
 const (
 	DefaultProcesses = 512
 	DefaultMemory    = 4 << 30
@@ -62,11 +62,11 @@ type Command struct {
 	Tier Tier
 	// Timeout ends the command with everything that it has started; zero never.
 	Timeout time.Duration
-	// Left is for how long from now the command may begin; nil means for ever. The helper looks at
-	// the clock right before it becomes the command, so that none begins late because this process
-	// was stopped in between.
+	// Left returns how long from now the command may still begin; nil means for ever. The helper
+	// checks the clock right before it becomes the command, so that a stop of this process cannot
+	// delay the start.
 	Left func() time.Duration
-	// Output is given what the command writes as it comes, bytes of any kind; nil drops it. It must
+	// Output receives the command's output as it comes, bytes of any kind; nil drops it. It must
 	// not keep the slice.
 	Output func([]byte)
 
@@ -75,27 +75,24 @@ type Command struct {
 
 // Result is how a command ended.
 type Result struct {
-	// Exit is the exit code, as a shell gives it: 128 and the signal's number where a signal ended
+	// Exit is the exit code as a shell reports it: 128 plus the signal's number if a signal ended
 	// the command.
 	Exit int
 	// Signal names the signal that ended it (SIGKILL), else empty.
 	Signal string
 	// TimedOut says that its time was over, Stopped that its context ended: it was killed then.
 	TimedOut, Stopped bool
-	// Exceeded is PROCESS_LIMIT or MEMORY_LIMIT where the command was ended at that bound; else
-	// empty.
+	// Exceeded is PROCESS_LIMIT or MEMORY_LIMIT if the command was ended at that bound; else empty.
 	Exceeded regie.Code
-	// Left counts processes that it had left behind, and which were ended; zero also where the
-	// namespace ends them uncounted.
+	// Left counts the processes that it left behind and that were ended; zero also if the namespace
+	// ends them uncounted.
 	Left     int
 	Duration time.Duration
-	// Removed are places that a command may not make or change: git or Regie would run what they
-	// say.
+	// Removed are changes that a command may not make, because git or Regie would run them.
 	Removed []Moved
-	// Closed are places of the workspace in which nothing could be written, because there is more
-	// below them than is looked through for repositories and settings of Regie, or because they
-	// cannot be read. Unseen are those of which that became so while the command ran: what runs
-	// programs there is not known.
+	// Closed are read-only places of the workspace: they are unreadable, or hold too much to search
+	// for repositories and settings of Regie. Unseen are those that became so while the command
+	// ran: what runs programs there is unknown.
 	Closed, Unseen []string
 }
 
@@ -103,9 +100,9 @@ type Result struct {
 type Moved struct {
 	From string
 	To   string // empty where the command had removed it
-	// Restored says that From is again what it was before the command.
+	// Restored says that From has its state from before the command again.
 	Restored bool
-	// Err is why From is not what it should be; nil where it is.
+	// Err is why From could not be restored; nil if it could.
 	Err error
 }
 
@@ -114,21 +111,21 @@ type Found struct {
 	Tier Tier
 	// Forced says that the configuration names the tier.
 	Forced bool
-	// Checks are what was tried, tier by tier from the strongest on, up to the one that works.
+	// Checks are the tiers tried, from the strongest to the one that works.
 	Checks []Check
-	// Err is why no command runs at all: a tier is forced and does not work. Else nil.
+	// Err is why no command runs: a forced tier does not work. Else nil.
 	Err error
-	// Why is why a workspace has no tier although the machine has one; nil where that is not so.
+	// Why is why a workspace has no tier although the machine has one; else nil.
 	Why error
 }
 
 // Check is one tier tried.
 type Check struct {
 	Tier Tier
-	// Missing is what it lacks; Err what came of the try. Both are empty where it works.
+	// Missing is what the tier lacks; Err is the error of the try. Both are empty if it works.
 	Missing Missing
 	Err     error
-	// Probes are what was tried from inside; none where the tier could not be set up.
+	// Probes are the attacks tried from inside; none if the tier could not be set up.
 	Probes []Probe
 }
 
@@ -145,7 +142,7 @@ func (c *Check) Works() bool {
 	return true
 }
 
-// Missing names what a tier needs and the machine has not.
+// Missing names a requirement of a tier that the machine lacks.
 type Missing string
 
 // What may be missing.
@@ -184,8 +181,8 @@ func (s *Sandbox) Bounds() (processes int, memory int64) {
 // Network reports whether commands may reach other machines.
 func (s *Sandbox) Network() bool { return s.config.Network }
 
-// Find finds out once what commands are confined by on this machine: it takes some tenths of a
-// second the first time. Where ctx ends before, what was found is not kept.
+// Find determines once how commands are confined on this machine; the first time takes some tenths
+// of a second. If ctx ends first, it does not keep the result.
 func (s *Sandbox) Find(ctx context.Context) Found {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,8 +216,8 @@ func (s *Sandbox) findTier(ctx context.Context) Found {
 	return found
 }
 
-// For is Find for a workspace: of one that holds the person's home, or that lies where no command
-// may look, nothing can be kept from the commands that work in it.
+// For is Find for a workspace. A workspace that contains the person's home, or lies in a hidden
+// place, cannot be confined.
 func (s *Sandbox) For(ctx context.Context, root string) Found {
 	found := s.Find(ctx)
 	if found.Tier == None || found.Err != nil {

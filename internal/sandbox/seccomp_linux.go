@@ -30,9 +30,9 @@ const (
 	tmpfileBit = 0o20000000 // __O_TMPFILE
 )
 
-// refusedCalls returns system calls that no command needs and that have let programs out of
-// sandboxes: looking into other processes, mounts, namespaces, kernel programs, keys, the machine's
-// state. Those of one machine alone stand in its own file.
+// refusedCalls returns system calls that no command needs and that programs have used to escape
+// sandboxes: access to other processes, mounts, namespaces, kernel programs, keys, the machine's
+// state. Each architecture has its own in a separate file.
 func refusedCalls() []uint32 {
 	return append([]uint32{
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
@@ -54,8 +54,8 @@ func refusedCalls() []uint32 {
 	}, refusedHere...)
 }
 
-// absent are system calls that programs do without where the kernel does not know them, and whose
-// arguments a filter cannot read.
+// absent are system calls with arguments that a filter cannot read. Programs manage without them on
+// a kernel that lacks them.
 var absent = []uint32{
 	unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP,
 	unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
@@ -80,7 +80,7 @@ func (f *filter) returnAction(k uint32) { f.addInstruction(unix.BPF_RET|unix.BPF
 
 func (f *filter) refuseWith(errno unix.Errno) { f.returnAction(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
 
-// refuseEqual and any refuse where what was loaded is a value, or has one of the bits.
+// refuseEqual and any refuse if the loaded word equals a value, or has one of the bits.
 func (f *filter) refuseEqual(value uint32, errno unix.Errno) {
 	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, value, 0, 1)
 	f.refuseWith(errno)
@@ -91,7 +91,7 @@ func (f *filter) refuseBits(bits uint32) {
 	f.refuseWith(unix.EPERM)
 }
 
-// onCall adds what is looked at for one system call; what is not refused there is allowed.
+// onCall adds the checks of one system call; it allows what they do not refuse.
 func (f *filter) onCall(number uint32, body func(*filter)) {
 	var inner filter
 	body(&inner)
@@ -103,15 +103,15 @@ func (f *filter) onCall(number uint32, body func(*filter)) {
 // sockets says which families of sockets a command gets.
 type sockets struct{ none, unix bool }
 
-// shared are the calls that reach processes of the same user by numbers, which no path and no
-// network names: refused where a command is in no namespace of its own.
+// shared are calls that reach processes of the same user by number, independent of paths and
+// networks. They are refused for a command without its own namespace.
 var shared = []uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET,
 	unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 	unix.SYS_PIDFD_OPEN,
 }
 
-// filterProgram returns the filter of a command; alone says that it has namespaces of its own.
+// filterProgram returns the filter of a command; alone says that it has its own namespaces.
 func filterProgram(s sockets, alone bool) *filter {
 	f := &filter{}
 	f.loadWord(dataArch)
@@ -153,7 +153,7 @@ func filterProgram(s sockets, alone bool) *filter {
 	return f
 }
 
-// onlySelf refuses what is about another process; argument n is its number.
+// onlySelf refuses calls about another process; argument n is its number.
 func onlySelf(f *filter, n uint32) {
 	f.loadArgument(n)
 	f.addInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
@@ -170,8 +170,7 @@ func noDevice(f *filter, n uint32) {
 	f.refuseEqual(kindBlock, unix.EPERM)
 }
 
-// noSetID refuses to make a file that would run with the rights of its owner. Where nothing is made
-// the mode means nothing.
+// noSetID refuses to create a file with setuid or setgid. Without creation the mode has no effect.
 func noSetID(f *filter, flags, mode uint32) {
 	f.loadArgument(flags)
 	f.addInstruction(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|tmpfileBit, 0, 3)
@@ -179,9 +178,9 @@ func noSetID(f *filter, flags, mode uint32) {
 	f.refuseBits(setIDs)
 }
 
-// addSocketRules lets through what a network of its own, or the allowed one, can be used by.
-// Sockets of the machine's virtual network, raw packets and the kernel's own protocols are in no
-// namespace, or open more of the kernel than a command needs.
+// addSocketRules allows the sockets that an own or allowed network needs. The machine's virtual
+// network sockets, raw packets and the kernel's own protocols belong to no namespace, or expose
+// more of the kernel than a command needs.
 func (s sockets) addSocketRules(f *filter) {
 	if s.none {
 		f.refuseWith(unix.EACCES)
@@ -203,7 +202,8 @@ func (s sockets) addSocketRules(f *filter) {
 	f.refuseWith(unix.EAFNOSUPPORT)
 }
 
-// installFilter puts this thread, and what it becomes, under the filter. It cannot be taken off.
+// installFilter puts this thread, and the program that it becomes, under the filter. It is
+// permanent.
 func (f *filter) installFilter() error {
 	prog := unix.SockFprog{Len: uint16(len(*f)), Filter: &(*f)[0]}
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
@@ -215,8 +215,7 @@ func (f *filter) installFilter() error {
 	return nil
 }
 
-// seccompThere asks whether filters could be loaded: an empty one is refused as a bad address where
-// they exist.
+// seccompThere checks for support of filters: with it, an empty filter fails as a bad address.
 func seccompThere() bool {
 	if auditArch == 0 {
 		return false

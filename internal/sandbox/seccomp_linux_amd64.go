@@ -13,7 +13,7 @@ var refusedHere = []uint32{
 	unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
 }
 
-// filterHere adds what the older calls of this machine do.
+// filterHere adds rules for this architecture's older calls.
 func filterHere(f *filter) {
 	f.onCall(unix.SYS_CHMOD, func(f *filter) { f.loadArgument(1); f.refuseBits(setIDs) })
 	f.onCall(unix.SYS_MKNOD, func(f *filter) { noDevice(f, 1) })

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What helpers are told through and report through.
+// Descriptors of the helpers: jobFD brings the job, reportFD takes the reports.
 const (
 	jobFD    = 3
 	reportFD = 4
@@ -26,12 +26,12 @@ const (
 // killGrace is how long a command has between the request to end and its end.
 const killGrace = time.Second
 
-// staged says that this program calls Stage: one that does not, and is started again, would do
-// whatever it does anyhow, again.
+// staged says that this program calls Stage. A program that does not would, started again as a
+// helper, repeat its usual work.
 var staged atomic.Bool
 
-// Stage runs this process as a helper, where it was started as one, and returns its exit code. A
-// program that runs commands calls it before anything else, with os.Args.
+// Stage runs this process as a helper if it was started as one, and returns its exit code. A
+// program that runs commands calls it first, with os.Args.
 func Stage(args []string) (code int, ours bool) {
 	staged.Store(true)
 	if len(args) == 0 {
@@ -49,8 +49,8 @@ func Stage(args []string) (code int, ours bool) {
 	}
 }
 
-// watchCommand starts the command below it, ends everything that it started, and reports. It is
-// outside the filters, and nobody may look into it.
+// watchCommand starts the command below it, ends everything that it started, and reports. It runs
+// outside the filters, and other processes may not inspect it.
 func watchCommand() int {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -68,7 +68,7 @@ func watchCommand() int {
 		_ = syscall.Setgroups(nil)
 	}
 	ended := make(chan bool, 1)
-	go func() { // whoever started us writes once more to end the command, and dies with it closed
+	go func() { // the starter writes a second time to end the command; its death closes the pipe
 		n, _ := reader.Read(make([]byte, 1))
 		ended <- n > 0
 	}()
@@ -86,15 +86,15 @@ func watchCommand() int {
 	}()
 	supervisor := startSupervisor(&j)
 	go func() {
-		// where nobody waits any more, what the command does from now on is seen by nobody
+		// if the starter is gone, there is no grace: the command's further work would go unseen
 		if polite := <-ended; polite {
 			signalTree(syscall.SIGTERM)
 			time.Sleep(killGrace)
 		}
 		close(supervisor.halt)
 	}()
-	// Said before it is known: whoever hears it must assume that something has happened from here
-	// on.
+	// Reported before the start is certain: from here on the starter must assume that the command
+	// had effects.
 	say(report{Started: true})
 	end := awaitCommand(pid)
 	close(supervisor.over)
@@ -128,7 +128,7 @@ func awaitCommand(pid int) (out report) {
 	}
 }
 
-// launchCommand starts enter, which becomes the command, with what it has to know.
+// launchCommand starts enter, which becomes the command, and sends it the job.
 func launchCommand(j *job, line []byte) (pid int, failed *os.File, err error) {
 	jobRead, jobWrite, err := os.Pipe()
 	if err != nil {
@@ -166,14 +166,14 @@ func launchCommand(j *job, line []byte) (pid int, failed *os.File, err error) {
 	}
 	pid = cmd.Process.Pid
 	_ = cmd.Process.Release()
-	go func() { // beside us: a job may be larger than a pipe holds
+	go func() { // concurrent: a job may be larger than the pipe's buffer
 		_, _ = jobWrite.Write(line)
 		_ = jobWrite.Close()
 	}()
 	return pid, failRead, nil
 }
 
-// enterCommand gives up every right and becomes the command. It never returns where that succeeds.
+// enterCommand gives up every right and becomes the command. It returns only on failure.
 func enterCommand() int {
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(1)
@@ -216,7 +216,7 @@ func enterCommand() int {
 	if err := j.confineThread(); err != nil {
 		return fail(err)
 	}
-	if j.Until != 0 && sinceBoot() > j.Until { // whoever asked for it was stopped meanwhile, and may count as dead
+	if j.Until != 0 && sinceBoot() > j.Until { // the caller was stopped meanwhile, and may count as dead
 		_ = json.NewEncoder(out).Encode(report{Done: true, Refused: "it is too late", Late: true})
 		return 127
 	}
@@ -224,7 +224,8 @@ func enterCommand() int {
 	return fail(fmt.Errorf("%s cannot be run: %w", argv[0], err))
 }
 
-// writeIdentity tells git in the command's home who commits. Without it git says so itself.
+// writeIdentity writes the committer's identity into the command's home. Without it git reports the
+// lack itself.
 func (j *job) writeIdentity() {
 	for _, pair := range j.Env {
 		if home, found := strings.CutPrefix(pair, "HOME="); found && j.Git != "" {
@@ -233,12 +234,12 @@ func (j *job) writeIdentity() {
 	}
 }
 
-// insideID is what a command is inside a namespace where it would else be root.
+// insideID is the user of a command in a namespace where it would otherwise be root.
 const insideID = 1000
 
 // confineThread takes the rights away, the last one the right to make system calls.
 func (j *job) confineThread() error {
-	// a core file holds what the command had in memory
+	// a core file holds the command's memory
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
 	}

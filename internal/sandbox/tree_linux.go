@@ -25,7 +25,7 @@ type process struct {
 	ended                       bool  // all of it: only its parent has not asked for its exit code
 }
 
-// The places of what is read in /proc/PID/stat, counted from the state on, which follows the name.
+// Fields of /proc/PID/stat, counted from the state, which follows the name.
 const (
 	statParent   = 1
 	statGroup    = 2
@@ -33,7 +33,7 @@ const (
 	statResident = 21
 )
 
-// readStat reads one process or thread; ok is false where it is gone.
+// readStat reads one process or thread; ok is false if it is gone.
 func readStat(dir string) (p process, ok bool) {
 	data := readAll(dir + "/stat")
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // the name before it may hold anything
@@ -51,8 +51,8 @@ func readStat(dir string) (p process, ok bool) {
 	return p, true
 }
 
-// readProcess reads a process. Where its first thread has ended before the others, one of those
-// tells its state and memory.
+// readProcess reads a process. If its first thread ended before the others, it reads state and
+// memory from one of those.
 func readProcess(pid int) (process, bool) {
 	dir := procDir(pid)
 	p, ok := readStat(dir)
@@ -110,8 +110,8 @@ func childrenOf(pid int) (out []int) {
 	return out
 }
 
-// readAll reads a file of /proc, as os.ReadFile with half the system calls. It is empty where the
-// process is gone.
+// readAll reads a file of /proc, as os.ReadFile with half the system calls. It returns nothing if
+// the process is gone.
 func readAll(path string) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -131,7 +131,7 @@ func readAll(path string) []byte {
 }
 
 // walkTree visits the processes below root, each right after its parent, so that visit can stop it
-// before it forks, until visit returns false. It may miss a process whose parent ends meanwhile:
+// before it forks, until visit returns false. It may miss a process if its parent ends meanwhile:
 // callers repeat.
 func walkTree(root int, visit func(pid int) bool) {
 	children := childrenOf
@@ -233,8 +233,8 @@ func freezeTree() int {
 	return len(known)
 }
 
-// haltTree freezes and kills everything below this process until over is closed. Somebody else
-// collects what has ended.
+// haltTree freezes and kills everything below this process until over is closed. It does not reap
+// ended processes.
 func haltTree(over <-chan struct{}) {
 	freezeTree()
 	for {

@@ -29,7 +29,7 @@ func canUnshare() bool {
 	return !errors.As(cmd.Run(), new(*os.PathError)) && cmd.ProcessState != nil
 }
 
-// missingOf names what a tier has not got.
+// missingOf names what a tier lacks.
 func (s *Sandbox) missingOf(tier Tier) Missing {
 	switch {
 	case auditArch == 0 || !staged.Load():
@@ -65,7 +65,7 @@ func (s *Sandbox) tryTier(ctx context.Context, tier Tier) Check {
 	return check
 }
 
-// probeTier makes what the probes attack, runs them, and looks from outside at what they did.
+// probeTier makes the targets, runs the probes, and checks the targets from outside.
 func (s *Sandbox) probeTier(ctx context.Context, tier Tier) (_ []Probe, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
@@ -123,7 +123,7 @@ type prepared struct {
 // gitConfig names places of the workspace that git runs, and believes.
 const gitConfig = "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../sub/included\n"
 
-// prepareTargets makes what is attacked.
+// prepareTargets makes the targets.
 func prepareTargets(base string) (*prepared, error) {
 	t := &targets{
 		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"),
@@ -183,7 +183,7 @@ func prepareTargets(base string) (*prepared, error) {
 	return &prepared{t, received, stop}, err
 }
 
-// lookAfter compares what was attacked with what it was: a probe may be wrong about itself.
+// lookAfter compares the targets with their earlier state: a probe may be wrong about itself.
 func lookAfter(t *prepared, probes []Probe) []Probe {
 	broken := func(name, detail string) {
 		for i := range probes {

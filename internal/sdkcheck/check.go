@@ -41,7 +41,7 @@ func (a *Answer) Call(name, arguments string) {
 	a.Calls = append(a.Calls, name+compact.String())
 }
 
-// Format is one wire format with both of its readers; each asks a server once.
+// Format is one wire format with both of its readers; each sends one request.
 type Format struct {
 	Name    string // of the codec
 	Streams string // where its recorded streams are
@@ -93,9 +93,9 @@ func (f Format) Read(ctx context.Context, url string) (out Answer, err error) {
 	return out, nil
 }
 
-// Check reads each recorded stream that holds a reply, and a longer one, with the vendor's SDK and
-// with our codec: both must read the same. A stream that is cut before its end marker is a whole
-// one to the SDK, and none to us (spec 12.6, trap 1).
+// Check reads each recorded stream with a reply, and a longer one, with the vendor's SDK and with
+// our codec: both must read the same. The SDK takes a stream without its end marker as complete,
+// our codec refuses it (spec 12.6, trap 1).
 func (f Format) Check(t *testing.T) {
 	t.Helper()
 	for name, stream := range f.streams(t) {
@@ -131,8 +131,8 @@ func (f Format) Check(t *testing.T) {
 	})
 }
 
-// Traits is what a vendor's stream reader does with what stands in real streams: whether it returns
-// an error. Ours reads comments, refuses the rest (spec 12.6, trap 8).
+// Traits says whether a vendor's stream reader returns an error for features of real streams. Ours
+// reads comments and refuses the rest (spec 12.6, trap 8).
 type Traits struct {
 	Comment bool // a comment between events
 	InBand  bool // an error as an event, behind the first text
@@ -140,7 +140,7 @@ type Traits struct {
 	Long    bool
 }
 
-// CheckTraits holds the SDK to what docs/design.md says of it, and our codec to what it must do.
+// CheckTraits checks the SDK against docs/design.md, and our codec against its requirements.
 func (f Format) CheckTraits(t *testing.T, want Traits, inBand string) {
 	t.Helper()
 	whole := Long(f.Name, 10)
@@ -167,8 +167,8 @@ func (f Format) CheckTraits(t *testing.T, want Traits, inBand string) {
 	}
 }
 
-// Measure is the processor time of one token of a long stream over HTTP, with what the server
-// takes, through either reader.
+// Measure measures the processor time of one token of a long stream over HTTP, including the
+// server's, with either reader.
 func (f Format) Measure(b *testing.B) {
 	const tokens = 5000
 	url := Serve(b, Long(f.Name, tokens))
@@ -214,9 +214,8 @@ func (f Format) streams(t *testing.T) map[string][]byte {
 	return out
 }
 
-// Requests reads golden requests of ours into the vendor's type, strictly where it can be, and
-// writes them again: nothing may be lost but whether the answer is streamed, which SDKs say by the
-// function that is called.
+// Requests reads golden requests of ours into the vendor's type, strictly if possible, and encodes
+// them again. Nothing may be lost except the stream member, which SDKs set by the called function.
 func Requests(t *testing.T, pattern string, into func() any) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -255,8 +254,8 @@ func Requests(t *testing.T, pattern string, into func() any) {
 	}
 }
 
-// spelledOut writes a content that is a text as the list of one block for which it stands, and no
-// arguments or null as nothing: SDKs write them so.
+// spelledOut expands a text content to its list of one block, and drops empty arguments and null:
+// SDKs write them so.
 func spelledOut(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

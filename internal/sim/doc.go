@@ -9,7 +9,7 @@
 //	world_test.go    the model's server in memory, the ledger, lives and their ends
 //	tools_test.go    the tools, whose effects are in the ledger
 //	session_test.go  one session, from its plan to its findings
-//	person_test.go   what the person does; said_test.go how it is said
+//	person_test.go   what the person does; said_test.go how they send it
 //	check_test.go    what is asserted at the end
 //	shrink_test.go   smaller plans; sim_test.go the tests; bugs_test.go the seeded bugs
 //

@@ -1,6 +1,5 @@
-// Package slot decides who may run: the table of spec 5.1 with decisions 21 and 43, as pure
-// functions. The rows that they are given are the store's, and what they decide is stored by its
-// transitions.
+// Package slot decides which rounds may run: the table of spec 5.1 with decisions 21 and 43, as
+// pure functions. The store reads their rows, and stores their decisions in its transitions.
 package slot
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Kind is what a slot is for. Each (user, workspace) has some of each kind (decision 21).
+// Kind is the kind of a slot. Each (user, workspace) has some of each kind (decision 21).
 type Kind string
 
 // The kinds. A session that has none (a template, a sub-agent) needs no slot.
@@ -22,7 +21,7 @@ const (
 	API        Kind = "api"
 )
 
-// KindOf is the kind of slot that a session's rounds run in (decisions 21 and 22).
+// KindOf returns the kind of slot of a session's rounds (decisions 21 and 22).
 func KindOf(s *regie.Session) Kind {
 	switch s.Type {
 	case regie.SessionChat:
@@ -37,21 +36,20 @@ func KindOf(s *regie.Session) Kind {
 	}
 }
 
-// Capacity is how many rounds of a kind run side by side for one user in one workspace (decision
-// 52, key slots). Zero bounds nothing.
+// Capacity is how many rounds of a kind run at once for one user in one workspace (decision 52, key
+// slots). Zero is unlimited.
 type Capacity struct {
 	Chat       int
 	Automation int
 	API        int
-	// Exclusive has chats and automations share one slot.
+	// Exclusive makes chats and automations share one slot.
 	Exclusive bool
 }
 
 // Default is decision 21's.
 var Default = Capacity{Chat: 4, Automation: 1, API: 64}
 
-// Of is how many slots a kind has together with those that share them; 0 means as many as are asked
-// for.
+// Of returns how many slots a kind has, together with the kind that shares them; 0 is unlimited.
 func (c Capacity) Of(k Kind) int {
 	switch {
 	case k == API:
@@ -72,39 +70,38 @@ func (c Capacity) shares(a, b Kind) bool {
 	return a == b || c.Exclusive && a != API && b != API && a != None && b != None
 }
 
-// State is what a session has.
+// State is a session's state at the slots.
 type State string
 
 // The states.
 const (
 	Held     State = "HELD"     // its round runs
 	Queued   State = "QUEUED"   // its round runs as soon as it can
-	Reserved State = "RESERVED" // the next round that it starts has a slot, until a moment (decision 43)
+	Reserved State = "RESERVED" // its next round has a slot, until a moment (decision 43)
 )
 
-// The ranks of what is queued: what is lower goes first, and within a rank who came first.
+// The ranks of the queue: a lower rank starts first, and within a rank the earlier arrival.
 const (
-	// RankPlaced is the one CHAT that the table lets be in the queue: the one that was asked for
-	// last.
+	// RankPlaced is the one queued CHAT that the table allows: the latest one.
 	RankPlaced = iota
-	// RankGoesOn is what has run already (decision 21, WAKE), and a chat that lost its place to
-	// another: none of it preempts.
+	// RankGoesOn is a round that has run already (decision 21, WAKE), and a chat that lost its
+	// place to another: none of these preempts.
 	RankGoesOn
 	// RankNew is an automation that has not begun.
 	RankNew
 )
 
-// Entry is what one session has of the slots of a (user, workspace).
+// Entry is one session's slot, reservation or place in the queue of a (user, workspace).
 type Entry struct {
 	Session int64 // the store's own key
 	Kind    Kind
 	State   State
-	Rank    int       // of what is queued
-	Place   int64     // in which order they came: to the queue, or to the slot
+	Rank    int       // of a queued entry
+	Place   int64     // arrival order in the queue, or at the slot
 	Until   time.Time // of a reservation
 }
 
-// Ask is the reason of a request for a slot: the rows of the table.
+// Ask is the reason for requesting a slot: the rows of the table.
 type Ask string
 
 // The rows of the table of 5.1, and decision 21's WAKE.
@@ -116,7 +113,7 @@ const (
 	AskWake      Ask = "WAKE"
 )
 
-// Outcome is what becomes of an Ask.
+// Outcome is the result of an Ask.
 type Outcome string
 
 // The outcomes.
@@ -124,8 +121,8 @@ const (
 	Activate Outcome = "ACTIVATE" // the slot is the session's
 	Already  Outcome = "ALREADY"  // it was
 	Queue    Outcome = "QUEUE"    // it is queued, at Position
-	Switch   Outcome = "SWITCH"   // it is queued first, and Yields lets go at the end of its step
-	Refuse   Outcome = "REFUSE"   // it is never queued: whoever asks comes again when slot and queue are free
+	Switch   Outcome = "SWITCH"   // it is queued first, and Yields releases its slot at the end of its step
+	Refuse   Outcome = "REFUSE"   // it is never queued: the caller asks again when slot and queue are free
 )
 
 // Decision is the answer to an Ask.
@@ -133,13 +130,13 @@ type Decision struct {
 	Outcome  Outcome
 	Rank     int
 	Position int   // in the queue, from 1
-	Yields   int64 // the session that is to let go, with Switch
+	Yields   int64 // the session that has to yield, with Switch
 	// Replaced is the queued chat that loses its place, and nothing else (decision 43); 0 for none.
 	Replaced int64
 }
 
-// Decide says what becomes of a session that wants to run, by the table of spec 5.1: within a kind
-// where that is full, and over chats and automations together where they share one slot.
+// Decide decides about a session that wants to run, by the table of spec 5.1: within a full kind,
+// and over chats and automations together where they share one slot.
 func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time.Time) Decision {
 	size := c.Of(kind)
 	group := c.group(all, kind, now)
@@ -150,7 +147,7 @@ func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time
 	if own >= 0 { // where it is queued already it is as if it asked anew, from no worse a place
 		reserved := group[own].State == Reserved
 		group = slices.Delete(slices.Clone(group), own, own+1)
-		if reserved && (size == 0 || taken(group) < size) { // else whoever lets go for it has not done so yet
+		if reserved && (size == 0 || taken(group) < size) { // else the session that yields still has the slot
 			return Decision{Outcome: Activate}
 		}
 	}
@@ -184,8 +181,8 @@ func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time
 	return d
 }
 
-// rankOf returns the rank of a request in the queue. The API's own run in order of arrival: a
-// person is not looking at any of them.
+// rankOf returns the rank at which an ask queues. API sessions are served in arrival order: a
+// person does not watch any of them just now.
 func rankOf(kind Kind, ask Ask) int {
 	switch {
 	case ask == AskWake:
@@ -199,9 +196,9 @@ func rankOf(kind Kind, ask Ask) int {
 	}
 }
 
-// victim is the chat that has run longest, which lets go for another one; 0 where none runs. An
-// automation is allowed to finish (decision 43): where it shares the slot with chats that is what
-// decision 43 says, and where it does not no chat waits for its slot.
+// victim returns the chat that has run longest, which yields to another one; 0 where none runs. An
+// automation may finish (decision 43), even where it shares the slot with chats. Where it does not,
+// no chat waits for its slot.
 func victim(group []Entry) int64 {
 	var oldest *Entry
 	for i := range group {
@@ -215,13 +212,13 @@ func victim(group []Entry) int64 {
 	return oldest.Session
 }
 
-// Next is what the queue of a (user, workspace) lets happen now.
+// Next is the possible moves of the queue of a (user, workspace).
 type Next struct {
-	Start []int64 // the sessions whose round can start, in order
-	Yield []int64 // those whose round is to let go at the end of its step, because a chat takes its place
+	Start []int64 // the sessions that can start their round, in order
+	Yield []int64 // the sessions that release their slot at the end of their step, because a chat takes it
 }
 
-// Look says what can be done about a queue.
+// Look returns the possible moves of a queue.
 func Look(c Capacity, all []Entry, now time.Time) (out Next) {
 	for _, kind := range []Kind{Chat, Automation, API} {
 		if kind == Automation && c.Exclusive {
@@ -236,7 +233,8 @@ func Look(c Capacity, all []Entry, now time.Time) (out Next) {
 		for _, e := range waits[:free] {
 			out.Start = append(out.Start, e.Session)
 		}
-		// A switch has reserved its place over the others': a round is stopping for it.
+		// A session that requested control by a switch has a reservation beyond the capacity:
+		// another session yields its slot for it.
 		over := c.Of(kind) > 0 && taken(group) > c.Of(kind) && slices.ContainsFunc(group,
 			func(e Entry) bool { return e.State == Reserved })
 		if rest := waits[free:]; over || len(rest) > 0 && placed(rest[0]) {
@@ -253,8 +251,8 @@ func MayStart(c Capacity, all []Entry, session int64, now time.Time) bool {
 	return slices.Contains(Look(c, all, now).Start, session)
 }
 
-// Lost returns the reservation that another switch takes over, where one is under way already: the
-// latest one without a stopped round; 0 for none.
+// Lost returns the latest reservation that still waits for another session to yield, because a new
+// switch takes it over; 0 for none.
 func Lost(c Capacity, all []Entry, session int64, kind Kind, now time.Time) int64 {
 	var last *Entry
 	group, others := c.group(all, kind, now), 0
@@ -274,7 +272,7 @@ func Lost(c Capacity, all []Entry, session int64, kind Kind, now time.Time) int6
 	return last.Session
 }
 
-// Position is the place of a queued session in its queue, from 1; 0 where it is not queued.
+// Position returns a session's place in its queue, from 1; 0 where it is not queued.
 func Position(c Capacity, all []Entry, session int64, now time.Time) int {
 	i := slices.IndexFunc(all, func(e Entry) bool { return e.Session == session })
 	if i < 0 {
@@ -284,8 +282,8 @@ func Position(c Capacity, all []Entry, session int64, now time.Time) int {
 		func(e Entry) bool { return e.Session == session })
 }
 
-// Overfull reports whether more hold slots of a kind than there are, and a session is not among the
-// first: so it is where there were more slots when it got its own.
+// Overfull reports whether more sessions hold slots of a kind than exist, and this one is not among
+// the first. That happens when the capacity was lowered since.
 func Overfull(c Capacity, all []Entry, session int64, now time.Time) bool {
 	i := slices.IndexFunc(all, func(e Entry) bool { return e.Session == session && e.State == Held })
 	if i < 0 || c.Of(all[i].Kind) == 0 {
@@ -300,7 +298,7 @@ func Overfull(c Capacity, all []Entry, session int64, now time.Time) bool {
 	return before >= c.Of(all[i].Kind)
 }
 
-// group returns the entries that share a kind's slots, without ended reservations.
+// group returns the entries that share a kind's slots, without expired reservations.
 func (c Capacity) group(all []Entry, kind Kind, now time.Time) []Entry {
 	var out []Entry
 	for _, e := range all {
@@ -322,7 +320,7 @@ func taken(group []Entry) (n int) {
 
 func queued(group []Entry) int { return len(queue(group)) }
 
-// queue is what is queued, in its order.
+// queue returns the queued entries, in order.
 func queue(group []Entry) (out []Entry) {
 	for _, e := range group {
 		if e.State == Queued {

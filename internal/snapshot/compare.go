@@ -18,16 +18,14 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Changes are what a command made of its workspace.
+// Changes are a command's changes to its workspace.
 type Changes struct {
-	// Files are what it made of files and links, by their paths; the content from before of each is
-	// in the store.
+	// Files are its changes to files and links, by path; the store has the earlier content of each.
 	Files []regie.FileChange `json:"files,omitempty"`
-	// Uncovered counts what it changed, made or deleted that cannot be put back, Names are some of
-	// it.
+	// Uncovered counts changes that cannot be undone; Names are some of their paths.
 	Uncovered int      `json:"uncovered,omitempty"`
 	Names     []string `json:"uncovered_names,omitempty"`
-	// Aside says that something of what is left out has changed: ignored and special files.
+	// Aside says that ignored or special files changed.
 	Aside bool `json:"aside,omitempty"`
 	// Git says that the history of the repository is another one: a commit, a checkout.
 	Git bool `json:"git,omitempty"`
@@ -38,23 +36,23 @@ func (c *Changes) Empty() bool { return len(c.Files) == 0 && c.Uncovered == 0 &&
 
 const maxUncovered = 100 // names of what is not covered
 
-// Comparison says what is compared.
+// Comparison holds the arguments of Compare.
 type Comparison struct {
 	Call regie.ID
 	Tree regie.Hash // of the snapshot that was taken for the call
-	// Others are what is known to have been done by others meanwhile, in their order.
+	// Others are the known changes of other writers meanwhile, in order.
 	Others []regie.FileChange
-	// Keep makes a content a blob of the store. It is called for the content from before of each
-	// file that was changed or deleted, by several goroutines; nil keeps none.
+	// Keep stores a content as a blob. Several goroutines call it with the earlier content of each
+	// changed or deleted file; nil keeps none.
 	Keep func(context.Context, []byte) (regie.Hash, error)
 }
 
-// Compare says what has changed in a workspace since a snapshot was taken for a call. The snapshot
-// stays, so that a call whose result could not be stored can be compared again.
+// Compare returns what changed in a workspace since a snapshot was taken for a call. The snapshot
+// stays, so that a call can be compared again if its result could not be stored.
 //
-// Whatever changes files between Take and Compare counts as the call's, but for what others are
-// known to have done: nothing tells who wrote. Where somebody else and then the call changed a
-// file, both are the call's.
+// All changes between Take and Compare count as the call's, except those known to be others': a
+// file does not tell its writer. If another writer and then the call changed a file, both changes
+// are the call's.
 func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) (Changes, error) {
 	p, err := s.openPlace(at.ID)
 	if err != nil {
@@ -104,8 +102,7 @@ func (c *compared) noteUncovered(name string) {
 	}
 }
 
-// isHidden reports whether a place is one of those, or lies in one, of which not all could be
-// looked at.
+// isHidden reports whether a place is, or lies in, a place that could not be read completely.
 func (t *tree) isHidden(name string) bool {
 	return slices.ContainsFunc(t.blind, func(dir string) bool {
 		return name == dir || dir == "." ||
@@ -113,8 +110,7 @@ func (t *tree) isHidden(name string) bool {
 	})
 }
 
-// inRepository reports whether a place lies in what is git's by now: it is not looked at any more,
-// and has not gone.
+// inRepository reports whether a place now belongs to git: it is no longer surveyed, but not gone.
 func (t *tree) inRepository(name string) bool {
 	return slices.ContainsFunc(t.repositories, func(dir string) bool { return workspace.PartOf(dir, name) })
 }
@@ -128,8 +124,8 @@ func (t *tree) wasBrought(n *node, began int64) bool {
 	})
 }
 
-// compareTrees finds what is not in both trees alike. began is when the first one was done, in
-// nanoseconds since 1970; 0 where nobody knows any more.
+// compareTrees finds the differences of two trees. began is the time at which the first was done,
+// in nanoseconds since 1970; 0 if unknown.
 func compareTrees(before, now *tree, began int64) compared {
 	c := compared{Changes: Changes{Git: before.git != now.git, Aside: before.aside != now.aside}}
 	if before == now {
@@ -170,8 +166,8 @@ func compareTrees(before, now *tree, began int64) compared {
 	return c
 }
 
-// removeOthers takes out what others did: a change that ends where one of theirs ends was made
-// before that one, or not at all. Of permissions others say nothing.
+// removeOthers subtracts the changes of others from the end of the call's, as far as their final
+// states match. A change with nothing left is dropped. Changes of permissions alone stay.
 func (c *compared) removeOthers(others []regie.FileChange) {
 	last := map[string][]regie.FileChange{}
 	for i := range others {
@@ -191,8 +187,8 @@ func (c *compared) removeOthers(others []regie.FileChange) {
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return f.theirs })
 }
 
-// fileState returns a node as a file's state. Of a file whose content is not held the hash is that
-// of what the file system says.
+// fileState returns a node as a file's state. If the content is not held, the hash is that of the
+// file's stamp.
 func (n *node) fileState() regie.FileState {
 	switch {
 	case n.Mode.Type() == fs.ModeSymlink:
@@ -228,7 +224,8 @@ func (c *compared) addRemoved(b *node) {
 	c.all = append(c.all, change{FileChange: b.changeTo(regie.FileState{}), target: b.Target})
 }
 
-// inDirectory notes the permissions of the directory in which what went lay, where that went too.
+// inDirectory notes the permissions of the directory of a removed file, if the directory is gone
+// too.
 func (c *compared) inDirectory(before, now *tree, b *node) {
 	dir := path.Dir(b.Path)
 	if was := before.byPath()[dir]; was != nil && now.byPath()[dir] == nil && b.isHeld() {
@@ -253,8 +250,8 @@ func (c *compared) addChanged(b, n *node) {
 	}
 }
 
-// saveContents makes blobs of what was there before, and leaves out what is beyond the bounds:
-// first what was there before comes, because it would be lost, then what is new.
+// saveContents stores the earlier contents as blobs, up to the bounds. Earlier contents come first,
+// because they would be lost; new ones follow.
 func (p *place) saveContents(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
 	fresh := func(f change) bool { return !f.Before.Exists() }
 	order := slices.Concat(slices.DeleteFunc(slices.Clone(c.all), fresh), slices.DeleteFunc(slices.Clone(c.all),
@@ -277,7 +274,7 @@ func (p *place) saveContents(ctx context.Context, c *compared, keep func(context
 	for i := range c.all {
 		c.Files = append(c.Files, c.all[i].FileChange)
 	}
-	for _, dir := range c.made { // only those in which something lies
+	for _, dir := range c.made { // only those with a file in them
 		if slices.ContainsFunc(c.Files, func(f regie.FileChange) bool {
 			return f.After.Exists() && strings.HasPrefix(f.Path, dir+"/")
 		}) {
@@ -330,8 +327,8 @@ func (p *place) storeBlob(ctx context.Context, f *change, keep func(context.Cont
 	return hash == f.Before.Hash, err
 }
 
-// Told is what a model reads of the changes; "" where there are none. Names are as they are: they
-// hold no character that acts.
+// Told returns the changes for the model; "" if there are none. Names are unescaped: they hold no
+// control characters.
 func (c *Changes) Told() string {
 	if c.Empty() {
 		return ""
@@ -354,7 +351,7 @@ func (c *Changes) Told() string {
 	return told
 }
 
-// markedNames names the first of the changed files, each with what became of it.
+// markedNames names the first of the changed files, each with the kind of its change.
 func (c *Changes) markedNames() (names []string) {
 	for i := range c.Files[:min(len(c.Files), maxTold)] {
 		names = append(names, changeMark(&c.Files[i])+" "+c.Files[i].Path)
@@ -362,7 +359,7 @@ func (c *Changes) markedNames() (names []string) {
 	return names
 }
 
-// Said is what people read of the changes, as Told has it for a model.
+// Said returns the changes for people, like Told for a model.
 func (c *Changes) Said() (out []regie.Sentence) {
 	if n := len(c.Files); n > 0 {
 		out = append(out, regie.Say("files changed: %s", Names(c.markedNames(), n)))
@@ -374,7 +371,7 @@ func (c *Changes) Said() (out []regie.Sentence) {
 	return out
 }
 
-// Names are some of so many names, or how many there are where none has one.
+// Names returns some names of all, or only their number if there is no name.
 func Names(some []string, all int) string {
 	text := strings.Join(some, ", ")
 	switch {
@@ -387,7 +384,7 @@ func Names(some []string, all int) string {
 	}
 }
 
-// maxTold bounds how many files are told by name.
+// maxTold bounds how many files are listed by name.
 const maxTold = 20
 
 func pluralize(n int, what string) string {
@@ -397,8 +394,8 @@ func pluralize(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// changeMark returns a letter for what became of a file, as git has it: added, deleted, modified,
-// of another type, and P for its permissions alone.
+// changeMark returns git's letter for a change: added, deleted, modified, type changed; P for
+// permissions alone.
 func changeMark(f *regie.FileChange) string {
 	switch {
 	case !f.Before.Exists():

@@ -33,7 +33,7 @@ func (p *place) keepTree(now *tree) (regie.Hash, error) {
 	return name, nil
 }
 
-// writeSynced stores a small file so that it is there whole, or not at all.
+// writeSynced stores a small file atomically and durably.
 func (p *place) writeSynced(name string, data []byte) error {
 	to := filepath.Join(p.dir, name)
 	temp, err := os.CreateTemp(p.dir, "new-")
@@ -56,12 +56,10 @@ func (p *place) writeSynced(name string, data []byte) error {
 	return syncName(filepath.Dir(to))
 }
 
-// manyTracked is how many calls keep their tree when it is found out what they did: their results
-// may not be stored yet.
+// manyTracked is how many compared calls keep their tree: their results may not be stored yet.
 const manyTracked = 16
 
-// removeUnneeded lets go of what no call needs any more: trees of calls whose results are stored,
-// and contents that no tree names.
+// removeUnneeded deletes trees of calls with stored results, and contents that no tree names.
 func (p *place) removeUnneeded() {
 	done, _ := filepath.Glob(filepath.Join(p.dir, "calls", "*"+doneMark)) // ids are in the order of time
 	for i := range max(0, len(done)-manyTracked) {
@@ -93,7 +91,7 @@ const manyTrees = 2 * manyTracked
 // spare is how many bytes of contents may lie there that no tree names.
 const spare = 64 << 20
 
-// abandoned is how long a call's tree is kept of which nobody has asked what it did.
+// abandoned is how long a call's tree is kept without a Compare.
 const abandoned = 30 * 24 * time.Hour
 
 // neededTrees returns the trees that are needed, by their names, and the contents that they name.
@@ -129,11 +127,11 @@ func (p *place) neededTrees() (names map[string]bool, contents map[regie.Hash]bo
 	return names, contents
 }
 
-// doneMark ends the name of a call's file when it is found out what it did.
+// doneMark ends the name of a compared call's file.
 const doneMark = ".done"
 
-// markDone notes that nothing more is to be found out about a call. Its tree stays for a while,
-// because its result may not be stored yet.
+// markDone marks a call as compared. Its tree stays for a while, because its result may not be
+// stored yet.
 func (p *place) markDone(call regie.ID) {
 	name := filepath.Join(p.dir, "calls", call.String())
 	_ = os.Rename(name, name+doneMark) // else it was noted before
@@ -151,8 +149,8 @@ func (s *Store) Forget(id regie.ID) error {
 	return os.RemoveAll(filepath.Join(s.dir, id.String()))
 }
 
-// evictOldest removes what is kept of the workspaces that were used longest ago, where all together
-// is too much. Those that are in use here stay.
+// evictOldest removes the least recently used workspaces if all together exceed the bound. Those in
+// use here stay.
 func (s *Store) evictOldest(opened regie.ID) {
 	type other struct {
 		id    regie.ID
@@ -180,7 +178,7 @@ func (s *Store) evictOldest(opened regie.ID) {
 	}
 }
 
-// usageOf returns what is kept of a workspace, in bytes, and when it was used last.
+// usageOf returns the stored bytes of a workspace, and the time of its last use.
 func usageOf(dir string) (bytes int64, used time.Time) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

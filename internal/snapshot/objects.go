@@ -15,11 +15,10 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// few is how many new files are made safe one by one; more of them are made safe all at once, where
-// the system can.
+// few is how many new files are synced one by one; more are synced all at once, if the system can.
 const few = 32
 
-// objects are contents under their SHA-256, each a file that its owner alone may read.
+// objects are contents by their SHA-256, each a file that only its owner may read.
 type objects struct {
 	dir    string
 	have   map[regie.Hash]int64 // sizes
@@ -28,7 +27,7 @@ type objects struct {
 	buffer []byte
 }
 
-// openObjects lists what is there.
+// openObjects lists the stored contents.
 func openObjects(dir string) (*objects, error) {
 	o := &objects{
 		dir: dir, have: map[regie.Hash]int64{}, fresh: map[regie.Hash]string{}, buffer: make([]byte, 256<<10),
@@ -73,8 +72,8 @@ func (o *objects) pathOf(h regie.Hash) string {
 	return filepath.Join(o.dir, name[:2], name[2:])
 }
 
-// putContent stores what an open file holds, up to most bytes, and says what that is. It is not on
-// the disk before sync.
+// putContent stores the content of an open file, up to most bytes, and returns its hash and size.
+// It is not durable before syncPut.
 func (o *objects) putContent(in *os.File, most int64) (h regie.Hash, size int64, err error) {
 	temp, err := os.CreateTemp(o.dir, "new-") // 0600
 	if err != nil {
@@ -99,11 +98,11 @@ func (o *objects) putContent(in *os.File, most int64) (h regie.Hash, size int64,
 
 var errGrows = errors.New("the file has more bytes than are secured")
 
-// onlyReader hides what else a reader can do.
+// onlyReader hides a reader's other methods.
 type onlyReader struct{ io.Reader }
 
-// syncPut makes safe what was put since the last time. A content gets its name when it is on the
-// disk, so that what has a name is whole, also after a power cut.
+// syncPut makes the contents since the last call durable. A content gets its name only then, so a
+// named file is complete even after a power cut.
 func (o *objects) syncPut() error {
 	if len(o.fresh) == 0 {
 		return nil
@@ -167,7 +166,7 @@ func syncName(name string) error {
 	return nil
 }
 
-// dropUnsynced forgets what was put and not synced.
+// dropUnsynced forgets contents that were put and not synced.
 func (o *objects) dropUnsynced() {
 	for h, temp := range o.fresh {
 		_ = os.Remove(temp) // else the next start does
@@ -177,7 +176,7 @@ func (o *objects) dropUnsynced() {
 	clear(o.fresh)
 }
 
-// getContent reads a content and makes sure that it is what it is called.
+// getContent reads a content and verifies its hash.
 func (o *objects) getContent(h regie.Hash) ([]byte, error) {
 	name, fresh := o.fresh[h]
 	if !fresh {

@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Bounds are how much of a workspace is secured. What is beyond them is not covered by an undo,
-// which is said after the command.
+// Bounds limit how much of a workspace is saved. An undo does not cover the rest, and the call's
+// result says so.
 type Bounds struct {
 	File  int64         // bytes of one file
 	Total int64         // bytes of all files of a workspace
@@ -25,7 +25,7 @@ type Bounds struct {
 	Time  time.Duration // for reading what has changed; what is left then is read the next time
 	Kept  int64         // bytes that are kept of all workspaces together; those that were used last stay
 	Blobs int64         // bytes of contents from before that one command leaves in the store
-	Named int           // files of which is noted what one command made of them
+	Named int           // files listed as changed by one command
 }
 
 // DefaultBounds are those of a real workspace.
@@ -46,13 +46,13 @@ type Store struct {
 	places map[regie.ID]*place
 }
 
-// New returns a Store that keeps snapshots in a directory, which is made when the first one is
-// taken. skip is an absolute path that is left out where it lies in a workspace: Regie's own data.
+// New returns a Store that keeps snapshots in a directory, created with the first one. skip is an
+// absolute path to leave out of workspaces: Regie's own data.
 func New(dir, skip string, bounds Bounds) *Store {
 	return &Store{dir: dir, skip: skip, bounds: bounds, places: map[regie.ID]*place{}}
 }
 
-// place is what is kept of one workspace.
+// place is the stored data of one workspace.
 type place struct {
 	*Store
 	dir string
@@ -65,17 +65,17 @@ type place struct {
 	sweepAt int64      // bytes of contents at which they are looked through
 }
 
-// Secured says what a snapshot covers.
+// Secured describes the coverage of a snapshot.
 type Secured struct {
-	// Tree names the snapshot; zero where nothing was secured.
+	// Tree names the snapshot; zero without one.
 	Tree  regie.Hash
 	Files int   // that are covered
 	Bytes int64 // of these
 	Read  int   // of these, files that had to be read
 }
 
-// Take secures what a workspace holds before a call runs in it: when it returns all of it is safe
-// on the disk. It returns CodeDiskFull where there is no room, and the codes of workspace.Open.
+// Take saves a workspace before a call runs in it; the snapshot is durable on return. It returns
+// CodeDiskFull without room, and the codes of workspace.Open.
 func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Secured, error) {
 	p, err := s.openPlace(at.ID)
 	if err != nil {
@@ -85,15 +85,15 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	defer p.mu.Unlock()
 	p.removeUnneeded()
 	_, said, err := p.takeSnapshot(ctx, at.Root, nil)
-	// it only keeps the tree from being swept, which a loss of power does not do: it is not synced,
-	// so that nothing is where nothing has moved
+	// not synced: it only protects the tree from the sweep, which a power cut does not run, so an
+	// unchanged workspace costs no sync
 	if err == nil {
 		err = os.WriteFile(filepath.Join(p.dir, "calls", call.String()), []byte(said.Tree.String()), 0o600)
 	}
 	return said, explainError(err)
 }
 
-// skippedPath returns what is left out of a workspace, relative to it.
+// skippedPath returns the path to leave out of a workspace, relative to it.
 func (s *Store) skippedPath(root string) string {
 	skip, err := filepath.EvalSymlinks(s.skip)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Store) countFile(e *workspace.SurveyEntry, said *Secured) bool {
 	return true
 }
 
-// openPlace opens what is kept of a workspace.
+// openPlace opens the stored data of a workspace.
 func (s *Store) openPlace(id regie.ID) (*place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +163,8 @@ func (p *place) readTree(name regie.Hash) (*tree, error) {
 	return decodeTree(data)
 }
 
-// takeSnapshot secures what a workspace holds. before is the tree whose ignore files count; nil:
-// those that are there. The tree is the latest one then.
+// takeSnapshot saves the content of a workspace as its latest tree. before is the tree with the
+// ignore files to apply; nil applies the present ones.
 func (p *place) takeSnapshot(ctx context.Context, dir string, before *tree) (*tree, Secured, error) {
 	var said Secured
 	root, err := workspace.Open(dir)
@@ -176,8 +176,7 @@ func (p *place) takeSnapshot(ctx context.Context, dir string, before *tree) (*tr
 	if t.known = map[string]*node{}; p.latest != nil {
 		t.known = p.latest.byPath()
 	}
-	// What was covered once stays so, whatever is written into ignore files since: by a command,
-	// for example.
+	// A covered file stays covered, even if a command adds it to an ignore file.
 	how := workspace.Surveying{
 		File: t.takeFile, Skip: p.skippedPath(dir),
 		Known: func(name string) bool { return t.known[name] != nil },
@@ -229,8 +228,8 @@ func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
 const maxRefs = 20_000
 
 // gitState changes with each commit, checkout and reset in one of the repositories of a directory,
-// and with what becomes of branches, tags and stashes. Where .git is a file the repository lies
-// elsewhere, where a confined command cannot write.
+// and with branches, tags and stashes. If .git is a file, the repository is outside, where a
+// confined command cannot write.
 func gitState(dir string, repositories []string) (out regie.Hash) {
 	digest, seen := sha256.New(), 0
 	look := func(name string) {

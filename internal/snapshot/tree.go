@@ -23,13 +23,13 @@ func (n *node) isHeld() bool {
 	return n.Mode.IsRegular() && !n.Hash.IsZero() || n.Mode.Type() == fs.ModeSymlink
 }
 
-// tree is what a workspace held at a moment.
+// tree is the content of a workspace at one moment.
 type tree struct {
 	nodes []node
 	rules map[string]workspace.Rules
 	git   regie.Hash // of what changes with each commit
 	aside regie.Hash // of what is left out
-	// blind are the places of which not all could be looked at.
+	// blind are the places that could not be read completely.
 	blind []string
 	paths map[string]*node
 	// repositories are those of the workspace. They are not kept: they matter in the comparison

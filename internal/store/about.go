@@ -7,18 +7,17 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// maxAbout bounds what an event says of a call's arguments, in bytes.
+// maxAbout bounds the subject of a call in an event, in bytes.
 const maxAbout = 200
 
-// About is what a call is about, "" where no argument says that: a path, what is looked for, or a
-// command.
+// About returns the subject of a call: its query, path or command argument, "" where it has none.
 func About(c *regie.Call) string {
 	arguments := []byte(c.Arguments)
 	if len(c.Executed) > 0 {
 		arguments = c.Executed
 	}
 	var named map[string]any
-	_ = json.Unmarshal(arguments, &named) // what is none says nothing
+	_ = json.Unmarshal(arguments, &named) // arguments that are no JSON have no subject
 	for _, name := range [...]string{"query", "path", "command"} {
 		if text, _ := named[name].(string); text != "" {
 			return strings.ToValidUTF8(text[:min(len(text), maxAbout)], "")
@@ -27,11 +26,11 @@ func About(c *regie.Call) string {
 	return ""
 }
 
-// commandTool runs commands; their results begin with an exit code.
+// commandTool runs commands. Its result begins with the exit code.
 const commandTool = "shell.shell_exec"
 
-// ExitCode is that of a call's command which failed, "" for a call that ran none, or one that
-// succeeded.
+// ExitCode returns the exit code of a call's failed command; "" for a call without a command, or
+// one that succeeded.
 func ExitCode(c *regie.Call) string {
 	first, _, _ := strings.Cut(c.Result, "\n")
 	code, found := strings.CutPrefix(first, regie.CommandExit)

@@ -6,33 +6,32 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// CachedReply is an answer in the response cache (spec 6.4), under the key of its request. Its
-// session is the one of the original reply; removing that removes the answer. Only the user and the
-// workspace of that session get it.
+// CachedReply is an answer in the response cache (spec 6.4), under the hash of the request. It is
+// deleted with the session that received it. Only the user and workspace of that session can read
+// it.
 type CachedReply struct {
 	Key             regie.Hash
 	SessionID       regie.ID // where it is read; where it is kept, it is the one of the transition
 	Provider, Model string
-	Reply           []byte // as the cache has written it
+	Reply           []byte // in the cache's format
 	Usage           regie.Usage
 	At              time.Time // when the model gave it
 	Expires         time.Time
 }
 
-// CacheOf is the owner of the answers that a lookup in the response cache may find.
+// CacheOf names the workspace and the user that look into the response cache.
 type CacheOf struct {
 	WorkspaceID, UserID regie.ID
 }
 
-// CacheStats is what is in the response cache of a workspace, or of all of them.
+// CacheStats counts the entries of the response cache, of one workspace or of all.
 type CacheStats struct {
 	Entries int64 `json:"entries"`
 	Bytes   int64 `json:"bytes"`
-	// Hits is how often the entries that are there have answered, Saved about how many tokens that
-	// has saved.
+	// Hits counts the answers from the present entries, Saved estimates the tokens saved by them.
 	Hits  int64 `json:"hits"`
 	Saved int64 `json:"tokens_saved"`
-	// Expired are the entries that answer no more, and go with the next one that comes.
+	// Expired counts the expired entries, which the next new entry removes.
 	Expired int64     `json:"expired"`
 	Oldest  time.Time `json:"oldest,omitzero"`
 }

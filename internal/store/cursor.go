@@ -9,14 +9,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Mark is a place in a list that is ordered by time: that of the thing with this time and id. The
-// zero Mark is before the first.
+// Mark is a place in a list ordered by time: that of the entry with this time and id. The zero Mark
+// is before the first.
 type Mark struct {
 	At time.Time
 	ID regie.ID
 }
 
-// Micros is the mark's time as the store keeps it; 0 for the zero Mark.
+// Micros is the mark's time in the store's unit; 0 for the zero Mark.
 func (m Mark) Micros() int64 {
 	if m.At.IsZero() {
 		return 0
@@ -24,9 +24,8 @@ func (m Mark) Micros() int64 {
 	return m.At.UnixMicro()
 }
 
-// Cursor writes a mark of a list as one word, which clients need not understand; the zero Mark is
-// the empty word. A list has the name that its address ends in, such as "sessions": the same mark
-// is another word in each.
+// Cursor encodes a mark of a list as one opaque word; the zero Mark is "". list is the end of the
+// list's address, such as "sessions": the same mark is another word in each list.
 func Cursor(list string, m Mark) string {
 	if m.Micros() == 0 {
 		return ""
@@ -35,8 +34,8 @@ func Cursor(list string, m Mark) string {
 		strconv.FormatInt(m.Micros(), 10) + " " + m.ID.String()))
 }
 
-// ParseCursor reads what Cursor wrote for this list. It returns CodeBadRequest for anything else: a
-// place in another list would be none in this one, and look like its end.
+// ParseCursor decodes a word of Cursor for this list. It returns CodeBadRequest for anything else:
+// a mark of another list would be silently wrong here.
 func ParseCursor(list, text string) (Mark, error) {
 	if text == "" {
 		return Mark{}, nil

@@ -11,18 +11,18 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// KeysKept is how long an Idempotency-Key is remembered, at the least (spec 10.2).
+// KeysKept is the least time that an Idempotency-Key is kept (spec 10.2).
 const KeysKept = 24 * time.Hour
 
-// KeyedWrite is what is known of a write with an Idempotency-Key.
+// KeyedWrite is the record of a write with an Idempotency-Key.
 type KeyedWrite struct {
-	// Fresh says that the key came for the first time, and Begun when it did.
+	// Fresh says that the key is new, and Begun when it came first.
 	Fresh bool
 	Begun time.Time
-	// Left says that the process that began the write has ended.
+	// Left says that the process that began the write has ended without answering it.
 	Left bool
-	// Status is the HTTP status of the stored answer, 0 without one; Answer is the stored answer,
-	// opaque to the store.
+	// Status is the HTTP status of the recorded answer, 0 where no answer is recorded. Answer is
+	// the recorded answer, opaque to the store.
 	Status int
 	Answer []byte
 }
@@ -30,8 +30,8 @@ type KeyedWrite struct {
 // MaxKey bounds an Idempotency-Key, in characters.
 const MaxKey = 200
 
-// IdempotencyKey reads the key of a request from what its headers of that name say; "" where it has
-// none, and CodeBadRequest where that is no key.
+// IdempotencyKey reads the key from the Idempotency-Key headers of a request, "" without one. It
+// returns CodeBadRequest for an invalid key.
 func IdempotencyKey(headers []string) (string, error) {
 	if len(headers) == 0 {
 		return "", nil
@@ -45,8 +45,8 @@ func IdempotencyKey(headers []string) (string, error) {
 	return key, nil
 }
 
-// HashUnder is the hash of what was said with an Idempotency-Key: who does not have the key cannot
-// guess it from what is remembered.
+// HashUnder hashes a request under its Idempotency-Key. Without the key the request cannot be
+// guessed from the hash.
 func HashUnder(key string, said []byte) (out regie.Hash) {
 	mac := hmac.New(sha256.New, []byte(key))
 	_, _ = mac.Write(said) // a hash takes everything
@@ -54,9 +54,9 @@ func HashUnder(key string, said []byte) (out regie.Hash) {
 	return out
 }
 
-// SealAnswer encrypts an answer with the Idempotency-Key of its request, which is stored nowhere:
-// only a repeated request can read it. It returns nil where that fails. The hash is the stored form
-// of the key.
+// SealAnswer seals an answer with the Idempotency-Key of its request. The key is stored nowhere, so
+// only a client that repeats it can read the answer. SealAnswer returns nil where sealing fails.
+// hash is the stored hash of the key.
 func SealAnswer(key string, hash regie.Hash, answer []byte) []byte {
 	seal, err := sealOf(key)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Proxied is a model call that was passed on for a client, without a session (decision 35): a line
-// of the log of those (spec 11.4).
+// Proxied is a model call forwarded for a client, without a session (decision 35): a line of the
+// log of these (spec 11.4).
 type Proxied struct {
 	ID          regie.ID
 	WorkspaceID regie.ID
@@ -15,7 +15,7 @@ type Proxied struct {
 	Provider    string
 	Model       string
 	Code        regie.Code // why it brought no answer; empty where it did
-	Cached      bool       // the answer came from the response cache: nobody was asked
+	Cached      bool       // the answer came from the response cache, not from the provider
 	Usage       regie.Usage
 	Money       regie.Money // Reserved is what was reserved for it under a cap
 	StartedAt   time.Time

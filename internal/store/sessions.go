@@ -7,19 +7,19 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// SessionFilter selects sessions; those that were removed are never among them.
+// SessionFilter selects sessions, without removed ones.
 type SessionFilter struct {
 	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	ID    regie.ID `query:"id" doc:"One session, or one of its rounds."`
 	Short string   `query:"short" doc:"The end of such an id, or its beginning from eight digits on."`
-	// UserID is the user of the read marks (decision 45).
+	// UserID is the user for whom unread messages are counted (decision 45).
 	UserID regie.ID
-	// Before selects what comes behind this place of the list.
+	// Before is the cursor: the list continues behind it.
 	Before Mark `query:"cursor" list:"sessions" doc:"next_cursor of the page before."`
-	// Limit is how many at most; zero means 1,000.
+	// Limit is the page size; zero means 1,000.
 	Limit int `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
-	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named
-	// by its id always is.
+	// API includes the sessions of OpenAI-compatible clients (decision 35). A filter by id always
+	// includes them.
 	API  bool              `query:"api" doc:"Has the sessions of OpenAI-compatible clients among them."`
 	Type regie.SessionType `query:"type" enum:"CHAT AUTOMATION" doc:"Those of one type; all of them where it is left out."`
 }
@@ -31,33 +31,33 @@ type SessionSummary struct {
 	Root      string `json:"root,omitempty"`
 	Messages  int    `json:"messages"` // in the thread
 	Rounds    int    `json:"rounds"`
-	// Unread counts the answers and notices behind the user's read mark; Finished says that a round
+	// Unread counts the answers and notices behind the user's read mark. Finished says that a round
 	// has ended behind it: while the user was away (decision 45).
 	Unread   int            `json:"unread"`
 	Finished bool           `json:"finished_while_away,omitempty"`
-	LastEnd  regie.RoundEnd `json:"last_end_reason,omitempty"` // of the newest round, where that has ended
+	LastEnd  regie.RoundEnd `json:"last_end_reason,omitempty"` // of the newest round, once it has ended
 	Head     int64          `json:"head"`                      // the last sequence number of its log
-	// QueuePosition is the place at which a QUEUED session waits for a slot, from 1 (spec 5.1).
+	// QueuePosition is a QUEUED session's place in the queue, from 1 (spec 5.1).
 	QueuePosition int `json:"queue_position,omitempty"`
 }
 
 // SessionView is a session with its thread (spec 10.1 sessions show).
 type SessionView struct {
 	SessionSummary
-	// Mode says whether the session's owner is there (spec 5.4).
+	// Mode says whether the session's owner is present (spec 5.4).
 	Mode   Mode          `json:"mode,omitempty"`
 	Thread []MessageView `json:"thread"`
 	// History are its rounds, oldest first.
 	History []regie.Round `json:"history"`
-	// Spent is what its model calls have cost.
+	// Spent is the cost of its model calls.
 	Spent regie.Spending `json:"spent"`
 	// Pending are messages that wait for their place in the thread (decision 10).
 	Pending []MessageView `json:"pending,omitempty"`
-	// Undos are what people took back of what its runs did, oldest first.
+	// Undos are the undos of its rounds, oldest first.
 	Undos []regie.Undo `json:"undos,omitempty"`
-	// Forks are the sessions that were forked from this one and are still there.
+	// Forks are its present forks.
 	Forks []regie.ID `json:"forks,omitempty"`
-	// Audit is what verifying its log found, AuditError where that is not what was written.
+	// Audit is the result of verifying its log, AuditError the error where the log was altered.
 	Audit      *VerifyReport `json:"audit,omitempty"`
 	AuditError string        `json:"audit_error,omitempty"`
 }
@@ -79,12 +79,11 @@ type Fork struct {
 	SessionID regie.ID
 	From      regie.ID
 	// At is a sequence number of the log of From; zero means its end. Round names a round of From
-	// in its place: the end of that.
+	// instead: its end is the point.
 	At    int64
 	Round regie.ID
 	Name  string // empty: that of From
-	// TokenID is the token of the fork's author: the fork belongs to it, regardless of the author
-	// of From.
+	// TokenID is the token of the caller: the fork belongs to it, not to the token that began From.
 	TokenID regie.ID
 }
 
@@ -93,15 +92,15 @@ type Forked struct {
 	Session  regie.Session `json:"session"` // ForkedFrom.Seq is where the thread was cut
 	Messages int           `json:"messages"`
 	Calls    int           `json:"calls"`
-	// Open says that the point is in an exchange with unsettled calls: the fork ends before its
+	// Open says that the point lies in an exchange with unsettled calls: the fork ends before its
 	// reply.
 	Open bool `json:"open,omitempty"`
 }
 
-// Cut says up to which message a fork at a sequence number copies a thread: up to the end of the
-// exchange at that point (decision 17). A reply goes with the message that brings its results;
-// where that is not there yet the exchange is open, and the thread is cut before the reply, because
-// no prompt is ever built from half a batch (decision 4).
+// Cut returns the last message that a fork at a sequence number copies: the end of the exchange at
+// that point (decision 17). A reply is copied only with the message of its results. Without that
+// message the exchange is open and the thread is cut before the reply, because a prompt is never
+// built from half a batch (decision 4).
 func Cut(thread Thread, at int64) (last int64, open bool) {
 	last = at
 	for i := range thread.Messages {
@@ -125,7 +124,7 @@ func Cut(thread Thread, at int64) (last int64, open bool) {
 	return last, false
 }
 
-// dataOf returns the place of the message with the data of a person's message, 0 without one.
+// dataOf returns the sequence number of the message that enriches a person's message, or 0.
 func dataOf(after []regie.Message, enriched regie.ID) int64 {
 	for i := range after {
 		switch m := &after[i]; {
@@ -138,7 +137,7 @@ func dataOf(after []regie.Message, enriched regie.ID) int64 {
 	return 0
 }
 
-// resultsOf returns the place of the message with a call's result, 0 without one.
+// resultsOf returns the sequence number of the message with a call's result, or 0.
 func resultsOf(after []regie.Message, call regie.ID) int64 {
 	for i := range after {
 		if s := after[i].System; s != nil && slices.Contains(s.CallIDs, call) {
@@ -148,7 +147,7 @@ func resultsOf(after []regie.Message, call regie.ID) int64 {
 	return 0
 }
 
-// Remove is the transition that takes a session away: a tombstone and its log stay, what it held is
+// Remove is the transition that removes a session: a tombstone and its log stay, its content is
 // erased (decision 15).
 type Remove struct {
 	SessionID regie.ID
@@ -157,12 +156,12 @@ type Remove struct {
 
 // Removed is the answer to a Remove.
 type Removed struct {
-	// SessionIDs are the session and its sub-agents', which go with it. Nothing is there where it
-	// was removed before.
+	// SessionIDs are the session and its sub-agents', which are removed with it; empty where it was
+	// removed before.
 	SessionIDs []regie.ID `json:"session_ids"`
 	Bodies     int64      `json:"bodies"` // how many rows of logs lost their body
-	Blobs      int64      `json:"blobs"`  // how many attachments, whole results and kept files nothing else names
-	Rules      int        `json:"rules"`  // that counted only there and were revoked
+	Blobs      int64      `json:"blobs"`  // erased attachments, whole results and file contents
+	Rules      int        `json:"rules"`  // its session-scoped rules, which were revoked
 	// Forks are the sessions that were forked from it: they have their own copies and stay.
 	Forks []regie.ID `json:"forks,omitempty"`
 }
@@ -183,19 +182,18 @@ type LogFilter struct {
 	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
 }
 
-// LogReport says of one log whether it is what was written (spec 11.4).
+// LogReport says whether one log is unaltered (spec 11.4).
 type LogReport struct {
 	LogOwner
 	VerifyReport
 	Error string `json:"error,omitempty"` // the first fault
 }
 
-// ExportFormat names the form of a SessionExport (docs/export.md). It changes when a reader of an
-// older one would be misled.
+// ExportFormat names the format of a SessionExport (docs/export.md). It changes when an older
+// reader would be misled.
 const ExportFormat = "regie-session-1"
 
-// SessionExport is all that a person can check of a session (spec 10.3): docs/export.md describes
-// it.
+// SessionExport is all data for checking a session (spec 10.3), described in docs/export.md.
 type SessionExport struct {
 	Format     string           `json:"format"`
 	ExportedAt time.Time        `json:"exported_at"`
@@ -211,7 +209,7 @@ type SessionExport struct {
 	Blobs      []ExportedBlob   `json:"blobs"`
 }
 
-// ExportedRound is a round with its model calls; their replies and calls stand with the messages.
+// ExportedRound is a round with its model calls; the messages have their replies and calls.
 type ExportedRound struct {
 	regie.Round
 	Exchanges []ExportedExchange `json:"exchanges"`
@@ -223,7 +221,7 @@ type ExportedExchange struct {
 	Attempts []regie.Attempt `json:"attempts,omitempty"`
 }
 
-// ExportedLog is a whole log, row by row, letter by letter.
+// ExportedLog is a whole log, row by row, byte by byte.
 type ExportedLog struct {
 	OwnerID regie.ID      `json:"owner_id"`
 	Head    int64         `json:"head"`
@@ -231,8 +229,8 @@ type ExportedLog struct {
 	Events  []ExportedRow `json:"events"`
 }
 
-// ExportedRow is a row of a log. Body is a string with exactly the hashed text; null where it was
-// erased.
+// ExportedRow is a row of a log. Body is the exact text that was hashed, as a string; null where it
+// was erased.
 type ExportedRow struct {
 	Seq        int64           `json:"seq"`
 	Type       regie.EventType `json:"type"`
@@ -242,8 +240,8 @@ type ExportedRow struct {
 	Body       *string         `json:"body"`
 }
 
-// ExportedBlob is content that the session names: an attachment, a whole result, a prompt level.
-// Data is null where it was erased.
+// ExportedBlob is content that the session references: an attachment, a whole result, a prompt
+// level. Data is null where it was erased.
 type ExportedBlob struct {
 	Hash regie.Hash `json:"sha256"`
 	Size int64      `json:"size"`

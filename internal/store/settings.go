@@ -1,9 +1,9 @@
 package store
 
-// Setting is a stored value that replaces a default (decision 52).
+// Setting is a value that was set through the interface and overrides the default (decision 52).
 type Setting struct {
-	// Name is its place in the configuration: limits.chat.max_action_retries.
+	// Name is its key in the configuration: limits.chat.max_action_retries.
 	Name string
-	// Value is as the configuration writes it; empty takes back what was settled before.
+	// Value has the configuration's format; empty removes an earlier value.
 	Value string
 }

@@ -7,27 +7,29 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// ErrQueued says that a round is queued until a slot is free; it has no holder (spec 5.1).
+// ErrQueued is the error of a claim without a free slot: the round is queued and has no holder
+// (spec 5.1).
 var ErrQueued = regie.Errorf(regie.CodeConflict, "the run is queued: it starts when a slot is free")
 
-// QueueView is what can be done about the rounds that wait for a slot, of one (user, workspace) or
+// QueueView is the possible moves of the rounds that wait for a slot, of one (user, workspace) or
 // of all.
 type QueueView struct {
 	// Start are those that can start now, in order.
 	Start []Resolved
-	// Yield are running rounds that are to let go at the end of their step: a chat takes their
-	// place, or they were queued while they ran.
+	// Yield are running rounds that have to release their slot at the end of their step: a chat
+	// takes their place, or they were queued while they ran.
 	Yield []Resolved
 	// Queued are all that wait.
 	Queued []Resolved
-	// Moved are sessions with an outdated place of the queue in their log.
+	// Moved are sessions with an outdated last logged place in the queue.
 	Moved []regie.ID
-	// Until is when the next reservation ends, zero without one: then a round may start.
+	// Until is when the next reservation expires and a queued round may start; zero for no
+	// reservation.
 	Until time.Time
 }
 
-// SetAside is the transition of a round that no engine here can go on with. Notice says that it
-// waits for the settings of its provider, Until at the longest; nil has it leave the queue.
+// SetAside is the transition of a round that no engine here can run. With Notice it waits for the
+// settings of its provider, until Until at the latest; without, it leaves the queue.
 type SetAside struct {
 	RoundID regie.ID
 	Holder  string
@@ -35,7 +37,7 @@ type SetAside struct {
 	Until   time.Time
 }
 
-// SlotCount is how many sessions have one state of one kind of slot.
+// SlotCount counts the sessions in one state of one kind of slot.
 type SlotCount struct {
 	Kind     slot.Kind
 	State    slot.State
@@ -43,19 +45,18 @@ type SlotCount struct {
 	Since    time.Time // of the one that has had it for the longest time
 }
 
-// Controlled is the answer to a request for control of a session (spec 5.1, decision 43): what a
-// round that it started now would get.
+// Controlled is the answer to a request for control of a session (spec 5.1, decision 43): the slot
+// that a round started now would get.
 type Controlled struct {
 	State ControlState `json:"state"`
 	// Position is the place in the queue, from 1, where State is ControlQueued.
 	Position int `json:"position,omitempty"`
-	// Until is when a reserved slot is given to others, where no message has come by then. Where
-	// State is ControlQueued it is the slot of a chat that lets go for this one at the end of its
-	// step.
+	// Until is when a reserved slot is given to others, unless a message comes. Where State is
+	// ControlQueued it is the slot of a chat that yields at the end of its step.
 	Until time.Time `json:"reserved_until,omitzero"`
 }
 
-// ControlState says what a round would get.
+// ControlState says which slot a round would get.
 type ControlState string
 
 // The states.

@@ -1,7 +1,7 @@
-// Package store holds the words of the domain transitions: what each one takes and returns. The
-// transitions themselves are methods of the stores below this package, one transaction each, with
-// one suite (storetest) for every database; the interfaces that the engine and dispatch need are
-// declared by them (docs/design.md, "Store").
+// Package store has the types of the domain transitions: their arguments and results. The
+// transitions are methods of the stores below this package, one transaction each, with one suite
+// (storetest) for every database. The engine and dispatch declare the interfaces that they need
+// (docs/design.md, "Store").
 package store
 
 import (
@@ -25,10 +25,10 @@ type Open struct {
 	Number   int
 	Reason   regie.ExchangeReason
 	Reserved int64 // millionths of a US dollar
-	// Wants has as much reserved as caps leave of it (Reservation), in this very transition; nil,
-	// or where they leave too little, reserves nothing: then the call is not made before Reserve.
+	// Wants reserves as much as the caps leave (Reservation), in this transition. nil, or too
+	// little left, reserves nothing: then the call waits for Reserve.
 	Wants *Reservation
-	// Provider and Model name the called provider; empty means the round's own for a new exchange,
+	// Provider and Model name the model to call. Empty means the round's own for a new exchange,
 	// and the same as before for a further attempt.
 	Provider, Model string
 }
@@ -37,15 +37,16 @@ type Open struct {
 type End struct {
 	Reason regie.RoundEnd
 	Note   regie.Sentence
-	// Close also closes the session, with this reason, and gives back what waited for the end of
-	// the round (decision 44); empty leaves it open. EndStopped always closes it as cancelled.
+	// Close also closes the session, with this reason, and withdraws the messages that wait for the
+	// end of the round (decision 44). Empty leaves it open. EndStopped also closes it, as
+	// cancelled.
 	Close regie.SessionEnd
-	// Notice informs people who are not watching of the end; nil for nothing.
+	// Notice notifies a person who is not watching of the end; nil for no notice.
 	Notice *regie.Notice
 }
 
-// Advance is where a transition leaves the round: its phase, its counters, and either the next
-// model call or the end.
+// Advance is the state that a transition leaves the round in: its phase, its counters, and either
+// the next model call or the end.
 type Advance struct {
 	Phase    regie.Phase
 	Counters regie.Counters
@@ -65,26 +66,26 @@ type Submission struct {
 	// ID, Reason, Limits, Agent, Provider, Model, Dialect, TraceID, Policy, Level1, Level2 are read
 	Round    regie.Round
 	Reserved int64    // for the first model call
-	Holder   string   // who claims the round at once; empty leaves it to whoever claims it
-	WhenBusy WhenBusy // what becomes of the message where a round is open; empty means Queue
+	Holder   string   // claims the round at once; empty leaves it unclaimed
+	WhenBusy WhenBusy // how to handle the message while a round is open; empty means Queue
 	// LeavesWaits has a message that steers past what a person was asked refused with
 	// ErrLeavesWaits.
 	LeavesWaits bool
 	// LeavesApprovals is LeavesWaits for approvals alone: an open question is withdrawn.
 	LeavesApprovals bool
-	// Command says that the message is a person's own command (spec 10.1): the round asks no model,
-	// and cannot wait for another one's end.
+	// Command says that the message is a person's own command (spec 10.1): the round calls no
+	// model, and cannot wait for the end of another one.
 	Command bool
-	// History precedes Message in the thread of a new session: the messages of an OpenAI-compatible
-	// client (decision 35).
+	// History is the earlier conversation that an OpenAI-compatible client sends; it comes before
+	// Message in a new session (decision 35).
 	History []Imported
-	// Results are the client's results for all calls of its tools that the session waits for.
-	// Without a text, Message is their message, a DATA_ADDED, which the transition fills; else they
-	// come before it. Without results such calls are NOT_RUN.
+	// Results are the client's results of all the client tool calls that the session waits for.
+	// Where Message has no text it is their message, a DATA_ADDED, which the transition fills; else
+	// they come before it. Without results such calls become NOT_RUN.
 	Results []regie.ClientResult
 }
 
-// Opens is why the first exchange of the round is there.
+// Opens returns the reason of the round's first exchange.
 func (s *Submission) Opens() regie.ExchangeReason {
 	if s.Command {
 		return regie.ExchangeCommand
@@ -92,8 +93,8 @@ func (s *Submission) Opens() regie.ExchangeReason {
 	return regie.ExchangeStart
 }
 
-// Imported is a message of a client's history with the calls that it owns, which are settled
-// (decision 35). Their round is the one that starts.
+// Imported is a message of a client's history with its settled calls (decision 35). They belong to
+// the round that starts.
 type Imported struct {
 	Message regie.Message
 	Calls   []regie.Call
@@ -103,24 +104,24 @@ type Imported struct {
 type Accepted struct {
 	Message regie.Message
 	RoundID regie.ID
-	// Duplicate says that the message was there already (spec 2.3): nothing was added.
+	// Duplicate says that the message was stored before (spec 2.3): nothing was added.
 	Duplicate bool
 	Fence     Fence // set where the submission claimed the round
-	// Claimed is the round that it claimed in a session that was there already.
+	// Claimed is the round that the submission claimed in an existing session.
 	Claimed Claimed
-	// Created says that the submission made the session: the message is all that is in it.
+	// Created says that the submission made the session, which has no other message.
 	Created bool
-	// Pending says that a round is open, RoundID: the message waits for its place in the thread
+	// Pending says that the round RoundID is open: the message waits for its place in the thread
 	// (decision 10).
 	Pending bool
-	// Ready says that the open round waits for nothing any more, as of Resolved.
+	// Ready says that the open round has no open wait any more, as Resolved.Ready does.
 	Ready bool
-	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1); it has
-	// no holder. 0 means that it runs.
+	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1): the
+	// round has no holder. 0: it runs.
 	Position int
 }
 
-// Claimed is everything that a holder needs to continue a round.
+// Claimed is the state of a round that its new holder needs to continue it.
 type Claimed struct {
 	Fence     Fence
 	Session   regie.Session
@@ -130,21 +131,20 @@ type Claimed struct {
 	// Reply and Calls are those of the current exchange, once it has a reply.
 	Reply *regie.Message
 	Calls []regie.Call
-	// Resumed says that the holder before died without letting go: what is open may have been sent
-	// or started.
+	// Resumed says that the previous holder died without releasing the round: open work may have
+	// been sent or started.
 	Resumed bool
 	// Woken says that time has passed since the round was submitted, or last ran: it waited, or its
 	// holder died.
 	Woken bool
-	// Reviews are those of the current exchange's calls that a person was asked about, the latest
-	// of each.
+	// Reviews are the latest reviews of the current exchange's calls.
 	Reviews map[regie.ID]regie.Review
 	// Asked are those calls that put a question to a person.
 	Asked map[regie.ID]bool
-	// Outage is the last outage of the current exchange; nil without one, or after a manual resume.
+	// Outage is the network outage that the current exchange last waited out; nil where there was
+	// none, or a person has resumed the round since.
 	Outage *regie.Outage
-	// Thread is the session's whole thread where the claimer knows it; nil has it read from the
-	// store.
+	// Thread is the session's whole thread where the claimer has it; nil reads it from the store.
 	Thread *Thread
 }
 
@@ -163,18 +163,17 @@ type Reply struct {
 	// Model are stored
 	Exchange regie.Exchange
 	Advance  Advance
-	// Keep is the answer as the response cache keeps it, Hit the key under which it was found there
-	// (spec 6.4).
+	// Keep is the answer for the response cache, Hit the key of the entry that answered (spec 6.4).
 	Keep *CachedReply
 	Hit  regie.Hash
 }
 
-// Settle is the transition CommitCalls: results one by one, and what follows them (decision 4).
+// Settle is the transition CommitCalls: results one by one, and the next step (decision 4).
 type Settle struct {
 	Exchange int
 	Settled  []regie.Call    // with their final state, result, duration
 	Start    *regie.Call     // the intent of the next action
-	Plan     json.RawMessage // what the surfaces show as the agent's plan; nil where it has not changed
+	Plan     json.RawMessage // the agent's plan for display; nil where it has not changed
 	Ask      *Asked
 	Park     bool // the round waits, if anything is open
 	// Message closes the batch: DATA_ADDED or ACTIONS_EXECUTED, with Advance.
@@ -188,8 +187,8 @@ type Settle struct {
 // Failure is the transition FailAttempt: a model call that brought no reply (decision 28).
 type Failure struct {
 	Attempt regie.Attempt
-	// Unasked says, with Advance, that no model call was under way when the round ended: the
-	// exchange fails with Attempt's error, and no attempt is stored.
+	// Unasked says, with Advance, that no model call was running when the round ended: the exchange
+	// fails as Attempt says, and no attempt is stored.
 	Unasked bool
 	// Retry opens the next attempt with its own reservation; else Advance ends the round, or opens
 	// the step that goes on without the summary.
@@ -200,30 +199,31 @@ type Failure struct {
 	// not. Outage is what it waits out.
 	WaitUntil time.Time
 	Outage    *regie.Outage
-	// Delay is how long the round waits, still held, before the next attempt: viewers see it.
+	// Delay is how long the holder backs off before the next attempt, without releasing the round.
+	// The event stream shows it.
 	Delay time.Duration
-	// Fallback tells that another provider goes on, with Retry.
+	// Fallback says that another provider continues, with Retry.
 	Fallback *regie.Fallback
-	// Pause pauses the session, like a person's request, until a person resumes it.
+	// Pause pauses the session, as a person's request does, until a person resumes it.
 	Pause  bool
 	Notice *regie.Notice
 }
 
-// Note is the transition Note: a message for the audit that is no step of the round, and, where the
-// round cannot go on for now, its wait.
+// Note is the transition Note: a message for the audit that is no step of the round, and a wait
+// where the round cannot continue for now.
 type Note struct {
-	// Message is excluded from prompts; nil where it was told before.
+	// Message is excluded from prompts; nil where the notice was given before.
 	Message *regie.Message
-	// Waits is the STARTED call that the round waits with, marked as recovered: the next holder
-	// knows that it may have had its effect, although the round was released cleanly (decision 5).
-	// Zero where the round goes on.
+	// Waits is the STARTED call that the round waits with, marked as recovered. The next holder
+	// learns from the mark that the call may have had its effect, even after an orderly release
+	// (decision 5). Zero where the round continues.
 	Waits regie.ID
-	// Until is when the round is taken up again at the latest, with Waits (decision 42).
+	// Until is when the round is claimed again at the latest, with Waits (decision 42).
 	Until time.Time
 }
 
-// Enrichment is the transition Enrich: what a person's message names was read (decision 46).
-// Message is its DATA_ADDED, Calls are the queries that it owns, each with its result.
+// Enrichment is the transition Enrich: the data that a person's message names (decision 46).
+// Message is its DATA_ADDED, Calls are its queries, each with its result.
 type Enrichment struct {
 	Message regie.Message
 	Calls   []regie.Call
@@ -236,15 +236,15 @@ type RoundView struct {
 	Session   regie.Session   `json:"session"`
 	Round     regie.Round     `json:"round"`
 	Trigger   *regie.Message  `json:"trigger,omitempty"`
-	// Notices are the round's messages for people outside its exchanges: which tools were missing
+	// Notices are messages of the round outside its exchanges: which tools were missing
 	// (regie.ToolNotice).
 	Notices []regie.Message `json:"notices,omitempty"`
-	// Enrichments are what was read of what the person's messages named, in order (decision 46).
+	// Enrichments are the data that the person's messages named, in order (decision 46).
 	Enrichments []EnrichmentView `json:"enrichments,omitempty"`
 	Exchanges   []ExchangeView   `json:"exchanges"`
-	// Undos are what people took back of what the round did, and what they brought again, in order.
+	// Undos are the undos of the round, and the undos of these, in order.
 	Undos []regie.Undo `json:"undos,omitempty"`
-	// Spent is what its model calls have cost.
+	// Spent is the cost of its model calls.
 	Spent regie.Spending `json:"spent"`
 	Head  int64          `json:"head"` // the last sequence number of the session's log
 }
@@ -261,8 +261,8 @@ type ExchangeView struct {
 	Reply    *regie.Message  `json:"reply,omitempty"`
 	Attempts []regie.Attempt `json:"attempts,omitempty"`
 	Calls    []regie.Call    `json:"calls,omitempty"`
-	// Summary is the CONTEXT_SUMMARY that an exchange of PurposeSummary left, whether or not a
-	// model wrote it.
+	// Summary is the CONTEXT_SUMMARY of an exchange of PurposeSummary, even where no model wrote
+	// it.
 	Summary *regie.Message `json:"summary,omitempty"`
 }
 
@@ -270,7 +270,7 @@ type ExchangeView struct {
 type RoundFilter struct {
 	Root      string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	SessionID regie.ID // zero for all
-	// Before selects what comes behind this place of the list; Limit is 20 where it is zero.
+	// Before is the cursor: the list continues behind it. Limit is the page size; zero means 20.
 	Before Mark `query:"cursor" list:"rounds" doc:"next_cursor of the page before."`
 	Limit  int  `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 }
@@ -282,9 +282,9 @@ type RoundSummary struct {
 	Text      string        `json:"text"` // the message that started it
 	Exchanges int           `json:"exchanges"`
 	Calls     int           `json:"calls"`
-	// Spent is what its model calls have cost.
+	// Spent is the cost of its model calls.
 	Spent regie.Spending `json:"spent"`
-	// Undone says that an undo is in force, for all of its files or for some.
+	// Undone says that some or all of its files are undone.
 	Undone bool `json:"undone,omitempty"`
 }
 
@@ -295,29 +295,30 @@ type Thread struct {
 	Calls    map[regie.ID][]regie.Call // by message
 }
 
-// ErrElsewhere says that another process holds the session, and lives: it runs there.
+// ErrElsewhere says that another live process holds the session.
 var ErrElsewhere = regie.Errorf(regie.CodeConflict, "another process holds this session: its run goes on there")
 
-// ErrNewerSchema says that a newer program has brought the database's schema forward below an
-// engine, which has to end: what it knows of the tables is not so any more.
+// ErrNewerSchema says that a newer program has migrated the database while this engine runs. The
+// engine has to end, because it does not know the new schema.
 var ErrNewerSchema = regie.Errorf(regie.CodeNewerSchema,
 	"a newer program has migrated the database: this engine ends, go on with the newer program")
 
-// Orphan is a running round without a holder: its holder died (decision 25).
+// Orphan is a running round without a live holder (decision 25).
 type Orphan struct {
 	SessionID regie.ID
 	RoundID   regie.ID
 	Since     time.Time
 }
 
-// Notify receives after a commit the events added to a session's log, as Events returns them; nil
-// where they are unknown and the log has to be read. It must not block, nor change the events.
+// Notify receives the events that a commit added to a session's log, in the form that Events
+// returns. nil means that they are not known and the log has to be read. Notify must not block, nor
+// change the events.
 type Notify func(session regie.ID, added []regie.Event)
 
-// VerifyReport says whether a log is what was written (decision 15).
+// VerifyReport is the result of verifying a log (decision 15).
 type VerifyReport struct {
-	// OwnerID is the session or the workspace of the log; zero for those of several workspaces
-	// together.
+	// OwnerID is the session or workspace that owns the log; zero for the logs of several
+	// workspaces together.
 	OwnerID regie.ID `json:"owner_id,omitzero"`
 	Events  int64    `json:"events"`
 	Erased  int64    `json:"erased"`

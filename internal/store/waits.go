@@ -2,26 +2,26 @@ package store
 
 import "github.com/regie-run/regie"
 
-// Asked is what a transition puts to a person (spec 4.4, 4.5): an approval of calls of its batch,
+// Asked is a transition's requests to a person (spec 4.4, 4.5): an approval of calls of its batch,
 // questions, or both. Each becomes a wait with a deadline (decision 12).
 type Asked struct {
 	Approval  *regie.Approval
 	Questions []regie.Question
 }
 
-// Outcome is what a transition of a running round did in addition to its request.
+// Outcome is the result of a transition of a running round.
 type Outcome struct {
-	// Parked says that the round now waits and that its holder released it. A round with nothing
-	// left to wait for stays with its holder; its calls have changed meanwhile.
+	// Parked says that the round now waits and its holder has released it. A round without an open
+	// wait does not park: it stays with its holder, and its calls have changed meanwhile.
 	Parked bool
 	// Seq is the place of a stored reply in the log.
 	Seq int64
 	// Admitted are messages that took their place in the thread, after the batch's results
 	// (decision 10).
 	Admitted []regie.Message
-	// Next is the round that admitted messages started; it has no holder yet.
+	// Next is the round that admitted messages started; any process may claim it.
 	Next regie.ID
-	// Reserved is what was reserved for the model call that the transition opened.
+	// Reserved is the reservation of the model call that the transition opened.
 	Reserved int64
 }
 
@@ -34,8 +34,8 @@ type Decide struct {
 	Decisions []regie.Decision
 	// Previews are of edited calls: what their new arguments do.
 	Previews map[regie.ID]regie.Preview
-	// Rules are what AnswerSession and AnswerAlways leave behind; the store gives them their
-	// workspace and their time.
+	// Rules are the rules of AnswerSession and AnswerAlways; the store sets their workspace and
+	// their time.
 	Rules []regie.Rule
 }
 
@@ -44,17 +44,17 @@ type AnswerQuestion struct {
 	QuestionID regie.ID
 	Request    string
 	Reply      regie.QuestionReply
-	// Result is what the model reads, Message what the thread shows.
+	// Result is the text for the model, Message the message in the thread.
 	Result  string
 	Message regie.Message
 }
 
-// Resolved is what became of a wait.
+// Resolved is the outcome of a wait.
 type Resolved struct {
 	SessionID regie.ID `json:"session_id"`
 	RoundID   regie.ID `json:"round_id"`
-	// Ready says that the round waits for nothing any more: it can be claimed, unless its session
-	// is paused.
+	// Ready says that the round has no open wait any more: it can be claimed, unless its session is
+	// paused.
 	Ready bool `json:"ready"`
 	// MessageID and Seq are the answer's message and its place in the log; zero where the answer
 	// had been given before, and of a decision.
@@ -62,7 +62,7 @@ type Resolved struct {
 	Seq       int64    `json:"-"`
 }
 
-// WhenBusy says what becomes of a message that comes during a round (spec 3).
+// WhenBusy says how a message is handled that arrives during a round (spec 3).
 type WhenBusy string
 
 // The ways.
@@ -72,31 +72,30 @@ const (
 	Reject WhenBusy = "reject" // refused with CodeRoundInProgress, nothing stored
 )
 
-// ErrLeavesWaits refuses a message that would answer or withdraw a person's question, from a sender
-// who may not.
+// ErrLeavesWaits refuses a message that would answer or withdraw an open request, where its sender
+// lacks the scope to do so.
 var ErrLeavesWaits = regie.Errorf(regie.CodeMissingScope,
 	"the session waits for a person's word: to answer or to withdraw what was asked needs a token with the scope %s",
 	string(regie.ScopeApprove))
 
-// InboxFilter selects what waits for people.
+// InboxFilter selects open requests to people.
 type InboxFilter struct {
 	Root      string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	SessionID regie.ID `query:"session" doc:"Of one session."`
 	ID        regie.ID `query:"id" doc:"One approval or question, in whatever state."`
 	// Short is as people type it: without hyphens.
 	Short string `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
-	// Closed has what is not open any more too.
+	// Closed includes closed ones.
 	Closed bool `query:"state" enum:"pending all" doc:"pending: what is open (the default); all: what is closed too."`
-	// After selects what comes behind this place of each list, which has the oldest first; Limit is
-	// how many of each at most, 0 for all. Lists with pages have them.
+	// After is the cursor: each list continues behind it, oldest first. Limit is the page size of
+	// each, 0 for all.
 	After Mark `query:"cursor" list:"inbox" doc:"next_cursor of the page before."`
 	Limit int  `query:"limit" min:"1" max:"500" doc:"How many at most, approvals and questions together; 50 where it is left out."`
-	// Brief leaves out what can be large and is for one approval at a time: diffs and arguments. A
-	// list of a thousand has room then.
+	// Brief omits large parts, diffs and arguments: a list of a thousand stays small.
 	Brief bool `query:"brief" doc:"Without diffs and arguments."`
 }
 
-// Inbox is what waits for people (spec 4.4).
+// Inbox is the open requests to people (spec 4.4).
 type Inbox struct {
 	Approvals []regie.Approval `json:"approvals"`
 	Questions []regie.Question `json:"questions"`

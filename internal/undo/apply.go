@@ -12,10 +12,10 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// carryOut puts back the files of an undo that is intended, and stores what became of each. again
-// says that another process may have begun with it: what is done already is not done twice. lost
-// says why the workspace cannot be opened; then each file is left as it is. Where another process
-// may have taken the undo over meanwhile, no more files change here: CodeStale, and it ends there.
+// carryOut restores the files of an intended undo, and stores each outcome. again says that another
+// process may have started it: finished files are skipped. lost says why the workspace cannot be
+// opened; then all files stay unchanged. If another process may have taken the undo over, it stops
+// with CodeStale and changes no more files.
 func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error, held store.HeldUndo,
 	again bool,
 ) (regie.Undo, error) {
@@ -65,7 +65,7 @@ func leaveFile(f *regie.UndoFile, why error) {
 	f.Outcome, f.Code, f.Why = regie.FileNotUndone, regie.CodeOf(why), &sentence
 }
 
-// putBack makes one file what it was, in one step, if it still is what was found.
+// putBack restores one file in one step, if it is unchanged since the plan.
 func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.Undo, i int, again bool) {
 	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i)
 	now, err := readFile(root, f.Path)
@@ -102,8 +102,8 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 	leaveFile(f, err)
 }
 
-// isReached reports whether a file is as it is to be. Its permissions count where nothing else
-// changes: they come with the content otherwise.
+// isReached reports whether a file has its target state. Permissions count only if nothing else
+// changes: otherwise they come with the content.
 func isReached(now regie.FileState, f *regie.UndoFile) bool {
 	return now.Same(f.To) && (!f.From.Same(f.To) || now.Perm == f.To.Perm)
 }
@@ -125,10 +125,10 @@ func (u *Undoer) changeFile(ctx context.Context, root *workspace.Root, now works
 	})
 }
 
-// maxTold bounds how many files the thread is told of by name.
+// maxTold bounds how many files the thread lists by name.
 const maxTold = 50
 
-// undoneText returns what the model reads of an undo: its files are not what it believes they are.
+// undoneText tells the model of an undo, because it believes that its files are unchanged.
 func undoneText(u *regie.Undo) string {
 	var b strings.Builder
 	if u.Undoes.IsZero() {

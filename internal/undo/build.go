@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// maxArguments bounds what is shown of the arguments of an effect, in bytes.
+// maxArguments bounds the displayed arguments of an effect, in bytes.
 const maxArguments = 200
 
 // builder makes a plan of a source.
@@ -26,7 +26,7 @@ type builder struct {
 	shown int // bytes of diffs so far
 }
 
-// undoneTarget returns the undo that is the target; nil where it is the round.
+// undoneTarget returns the undo that is the target; nil if the target is the round.
 func (b *builder) undoneTarget() *regie.Undo {
 	for i := range b.source.Undos {
 		if u := &b.source.Undos[i]; !b.target.IsZero() && u.ID == b.target {
@@ -36,7 +36,7 @@ func (b *builder) undoneTarget() *regie.Undo {
 	return nil
 }
 
-// targetChanges returns what the target made of files, in order, and the effects that are no files.
+// targetChanges returns the target's file changes in order, and its other effects.
 func (b *builder) targetChanges(ctx context.Context) (out []regie.FileChange, effects []regie.Effect) {
 	if u := b.undoneTarget(); u != nil {
 		return regie.ChangesOf(u), nil
@@ -49,7 +49,7 @@ func (b *builder) targetChanges(ctx context.Context) (out []regie.FileChange, ef
 		if !done && c.State != regie.CallUnknown || c.Class == regie.ClassResumable {
 			continue
 		}
-		// of what nobody knows whether it happened nothing is taken back, unless it was looked at
+		// changes of a call with an unknown outcome are undone only if its files were compared
 		// afterwards
 		if done || len(c.Changed) > 0 {
 			made, err := b.changesOf(ctx, c)
@@ -71,7 +71,7 @@ func (b *builder) targetChanges(ctx context.Context) (out []regie.FileChange, ef
 
 var errNotFiles = regie.Errorf(regie.CodeToolError, "the tool changes no files that could be put back")
 
-// changesOf asks the tool of a call what it made of files.
+// changesOf asks the tool of a call for its file changes.
 func (b *builder) changesOf(ctx context.Context, c *regie.Call) ([]regie.FileChange, error) {
 	target, _, ok := b.Tools(ctx).Lookup(c.Tool)
 	if !ok {
@@ -95,8 +95,7 @@ func briefCall(c *regie.Call) string {
 	return plain.Line(string([]rune(arguments)[:min(len([]rune(arguments)), maxArguments)]))
 }
 
-// canUndo reports whether something of the target can still be undone, whether or not something
-// stands in the way.
+// canUndo reports whether something of the target can still be undone, conflicts aside.
 func (b *builder) canUndo(ctx context.Context) bool {
 	changes, _ := b.targetChanges(ctx)
 	files, _ := mergeChanges(changes)
@@ -116,7 +115,7 @@ func (b *builder) includesChat() bool {
 	return b.in.Chat
 }
 
-// makePlan looks at each file and says what becomes of it.
+// makePlan looks at each file and decides its step.
 func (b *builder) makePlan(ctx context.Context) (regie.UndoPlan, error) {
 	s := &b.source
 	p := regie.UndoPlan{
@@ -210,7 +209,7 @@ func readFile(root *workspace.Root, name string) (workspace.Content, error) {
 	return root.LoadEntry(name, maxLooked)
 }
 
-// formerContent returns what a file held before.
+// formerContent returns the earlier content of a file.
 func (b *builder) formerContent(ctx context.Context, m merged) ([]byte, error) {
 	if !m.kept {
 		return nil, regie.Errorf(regie.CodeNotFound, "what it held before was not kept")

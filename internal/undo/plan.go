@@ -9,16 +9,15 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// merged is what a target made of one file, all of its changes together: the first one's before and
-// the last one's after.
+// merged combines a target's changes of one file: the first one's before and the last one's after.
 type merged struct {
 	path          string
 	before, after regie.FileState
 	kept          bool
 }
 
-// mergeChanges makes one change a path of changes in their order, sorted by path, and collects the
-// directories that were made, the topmost first. A file that is in the end what it was is left out.
+// mergeChanges merges ordered changes to one a path, sorted by path, and collects the created
+// directories, the topmost first. It leaves out files with their original content.
 func mergeChanges(changes []regie.FileChange) (files []merged, made []string) {
 	at := map[string]int{}
 	for i := range changes {
@@ -64,8 +63,8 @@ type step struct {
 	conflict *regie.UndoConflict
 }
 
-// decideStep says what becomes of a file, or why nothing does. lost says why the content before is
-// not there to be put back; nil where it is.
+// decideStep decides a file's step, or the conflict that prevents it. lost says why the earlier
+// content is missing; nil if it is not.
 func decideStep(m merged, now found, lost error) step {
 	s := step{file: regie.UndoFile{Path: m.path, From: now.state, To: m.before}}
 	s.file.To.Perm = permOf(m, now.state)
@@ -85,7 +84,7 @@ func decideStep(m merged, now found, lost error) step {
 		s.file.To = now.state
 	case same:
 	case m.before.Same(m.after) && now.state.Exists() && !now.state.IsLink():
-		// of what others have written since the permissions alone come back
+		// if others wrote to it since, only the permissions are restored
 		s.file.To = now.state
 		if permissions {
 			s.file.To.Perm = m.before.Perm
@@ -108,7 +107,7 @@ func changedConflict(how regie.Sentence, forceable bool) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: how, Forceable: forceable}
 }
 
-// isLocked reports whether somebody else has made the file read-only.
+// isLocked reports whether another writer made the file read-only.
 func (m *merged) isLocked(now regie.FileState) bool {
 	return now.Exists() && !now.IsLink() && now.Perm&0o222 == 0 && now.Perm != m.after.Perm && now.Perm != m.before.Perm
 }
@@ -133,7 +132,7 @@ func permOf(m merged, now regie.FileState) fs.FileMode {
 	}
 }
 
-// planHash names a plan by what would be done: a person agrees to that, and to nothing else.
+// planHash identifies a plan by its actions: a person agrees to exactly those.
 func planHash(p *regie.UndoPlan) (regie.Hash, error) {
 	type conflict struct {
 		Path string

@@ -20,7 +20,7 @@ const (
 	maxDiff     = regie.MaxDiff // bytes of one diff
 )
 
-// previewFile says what becomes of a file.
+// previewFile describes the effect on a file.
 func previewFile(s *step, m merged, now, then []byte) regie.FilePreview {
 	p := regie.FilePreview{Conflict: s.conflict}
 	from, to, name := s.file.From, s.file.To, m.path
@@ -57,7 +57,7 @@ func previewFile(s *step, m merged, now, then []byte) regie.FilePreview {
 	return p
 }
 
-// diffStates compares a file as it is with what it is to be.
+// diffStates compares a file's present and target states.
 func diffStates(name string, from, to regie.FileState, now, then []byte) (out string, added, removed int) {
 	a, b := name, name
 	if !from.Exists() {
@@ -92,7 +92,7 @@ func diffStates(name string, from, to regie.FileState, now, then []byte) (out st
 	return out, added, removed
 }
 
-// asText returns a link in words; what else it is stays as it is.
+// asText describes a link in words and returns other contents unchanged.
 func asText(data []byte) []byte {
 	if target, err := regie.LinkTarget(data); err == nil {
 		return []byte("link to " + target + "\n")

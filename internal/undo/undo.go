@@ -31,9 +31,9 @@ type Store interface {
 	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 }
 
-// Request says what is to be undone.
+// Request describes an undo.
 type Request struct {
-	// UndoID is the undo's own id: asking again under it adds nothing. A plan needs none.
+	// UndoID is the undo's own id: a second request with it adds nothing. A plan needs none.
 	UndoID regie.ID
 	// Target is a round or an undo; Short is a part of its id. With neither it is the newest round
 	// of the session, or of the workspace at Root, that something can be undone of.
@@ -44,9 +44,9 @@ type Request struct {
 	// Chat takes the round's messages out of the conversation too. An undo of an undo does so where
 	// that did.
 	Chat bool
-	// Force puts files back that others have changed since; what they hold now is kept first.
+	// Force restores files even if others changed them since; their present content is kept first.
 	Force bool
-	// Plan is that of the plan which a person agreed to; zero agrees to whatever it is now.
+	// Plan is the hash of the plan that a person agreed to; zero agrees to the present plan.
 	Plan regie.Hash
 	By   string
 }
@@ -54,10 +54,10 @@ type Request struct {
 // Config sets up an Undoer.
 type Config struct {
 	Store Store
-	// Tools says what the evidence of calls means.
+	// Tools returns the tools that interpret the evidence of calls.
 	Tools func(context.Context) *tool.Registry
-	// Holder names this process in leases. Holds reports whether no other process can have taken
-	// over what it holds; nil where there is no other one.
+	// Holder names this process in leases. Holds reports whether its leases are still safe from
+	// takeover; nil if there is no other process.
 	Holder string
 	Holds  func() bool
 	Log    *slog.Logger
@@ -83,9 +83,9 @@ func New(c Config) *Undoer {
 	}
 }
 
-// Plan says what an undo would do now, with every conflict. It changes nothing. It returns
-// CodeNotFound where there is nothing to undo, CodeRoundInProgress while a round of the session is
-// open, and CodeConflict for what is undone already.
+// Plan returns the present plan of an undo, with every conflict. It changes nothing. It returns
+// CodeNotFound if there is nothing to undo, CodeRoundInProgress while a round of the session is
+// open, and CodeConflict if it is undone already.
 func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
 	source, target, err := u.findTarget(ctx, in)
 	if err != nil {
@@ -95,10 +95,9 @@ func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
 	return b.makePlan(ctx)
 }
 
-// Undo undoes (decision 16). It returns the errors of Plan, CodeUndoConflict where files are not as
-// the round left them, and CodeStalePreview where the plan is not the one that was agreed to: in
-// each case nothing has changed. Where files were changed meanwhile the undo itself says which were
-// left.
+// Undo carries out an undo (decision 16). It returns the errors of Plan, CodeUndoConflict if files
+// differ from the round's result, and CodeStalePreview if the plan is not the agreed one: in each
+// case nothing has changed. The undo lists files that changed meanwhile and were left.
 func (u *Undoer) Undo(ctx context.Context, in Request) (regie.Undo, error) {
 	if in.UndoID.IsZero() {
 		return regie.Undo{}, regie.Errorf(regie.CodeBadRequest, "the undo has no id")
@@ -156,7 +155,7 @@ func (u *Undoer) answerRepeated(ctx context.Context, known regie.Undo, in Reques
 	return u.Store.Undo(ctx, known.ID)
 }
 
-// beginUndo stores a plan that nothing stands in the way of, and carries it out.
+// beginUndo stores a plan without conflicts and carries it out.
 func (u *Undoer) beginUndo(ctx context.Context, plan *regie.UndoPlan, in Request) (regie.Undo, error) {
 	if !in.Plan.IsZero() && in.Plan != plan.Plan {
 		return regie.Undo{}, regie.Errorf(regie.CodeStalePreview,
@@ -192,8 +191,8 @@ func (u *Undoer) beginUndo(ctx context.Context, plan *regie.UndoPlan, in Request
 	return u.carryOut(context.WithoutCancel(ctx), root, nil, stored, false)
 }
 
-// keepContents makes blobs of what the files hold now, before anything is intended: nothing that is
-// replaced is lost, whoever wrote it.
+// keepContents stores the present contents of the files as blobs before the undo is intended, so
+// that no replaced content is lost.
 func (u *Undoer) keepContents(ctx context.Context, root *workspace.Root, undo *regie.Undo) error {
 	for i := range undo.Files {
 		f := &undo.Files[i]
@@ -239,7 +238,7 @@ func conflictError(plan *regie.UndoPlan) error {
 		strings.Join(names, "; "))
 }
 
-// findTarget resolves what a request is about.
+// findTarget resolves the target of a request.
 func (u *Undoer) findTarget(ctx context.Context, in Request) (source store.UndoSource, target regie.ID, err error) {
 	filter := store.UndoFilter{Root: in.Root, SessionID: in.SessionID, ID: in.Target, Short: in.Short, Talk: in.Chat}
 	named := !in.Target.IsZero() || in.Short != ""
@@ -301,7 +300,7 @@ func (u *Undoer) enterUndo() error {
 
 var errGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
-// Close refuses what comes from now on, and waits for what is being undone.
+// Close refuses further requests, and waits for running undos.
 func (u *Undoer) Close() {
 	u.mu.Lock()
 	if !u.closed {
@@ -340,7 +339,7 @@ func (u *Undoer) awaitTurn(ctx context.Context, place, session regie.ID) (leave 
 	}, nil
 }
 
-// Idle returns when no undo of a session runs here: who starts a round of it waits for that.
+// Idle returns when no undo of a session runs here: a new round of the session waits for that.
 func (u *Undoer) Idle(ctx context.Context, session regie.ID) error {
 	u.mu.Lock()
 	done := u.running[session]
@@ -380,10 +379,9 @@ func (u *Undoer) Settle(ctx context.Context, session regie.ID) error {
 	return nil
 }
 
-// Recover ends what a process left in the middle that lives no more: at the start of an engine
-// before anything else runs, and, where several share a database, whenever one of them looks for
-// what others have left. What one of them still carries out, and what lies in a workspace that
-// cannot be reached from here, is left to those who can.
+// Recover finishes the undos of dead processes: at the start of an engine before anything else
+// runs, and, if several engines share a database, at each check for abandoned work. It skips undos
+// that another engine still carries out, and those in workspaces unreachable from here.
 func (u *Undoer) Recover(ctx context.Context) error {
 	if err := u.enterUndo(); err != nil {
 		return err
@@ -422,7 +420,7 @@ func (u *Undoer) canOpen(open *store.OpenUndo) bool {
 	return true
 }
 
-// finishOpen ends what is left in the middle in a workspace.
+// finishOpen finishes the interrupted undos of a workspace.
 func (u *Undoer) finishOpen(ctx context.Context, place regie.ID) error {
 	open, err := u.Store.OpenUndos(ctx)
 	for i := 0; err == nil && i < len(open); i++ {
@@ -437,8 +435,8 @@ func (u *Undoer) finishOpen(ctx context.Context, place regie.ID) error {
 // little longer than it would take to notice that the process is dead.
 const patience = 10 * time.Second
 
-// takeOver ends an undo that is left in the middle, as it stands. One that another process carries
-// out is waited for; store.ErrUndoing says that it was not done in time.
+// takeOver finishes an interrupted undo. If another process carries it out, it waits;
+// store.ErrUndoing says that the time was not enough.
 func (u *Undoer) takeOver(ctx context.Context, id regie.ID, patience time.Duration) (regie.Undo, error) {
 	end := time.NewTimer(patience)
 	defer end.Stop()

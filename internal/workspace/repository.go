@@ -55,7 +55,7 @@ func holdsRepository(entries []fs.DirEntry) bool {
 	})
 }
 
-// protectionOf is protectedName for an entry of a directory, full with its path without links:
+// protectionOf returns protectedName for an entry of a directory, full with its path without links:
 // Regie's own is secret, whatever it is called.
 func (r *Root) protectionOf(full, name string) Protection {
 	if r.isOwn(full) {

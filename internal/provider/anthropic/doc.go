@@ -1,9 +1,7 @@
 // Package anthropic speaks the Messages API (spec 6.3), always streamed, with the stream guard of
-// spec 12.6: no reply is returned before message_stop and whole, valid calls were seen. It holds
-// the pure rendering of a thread, the strict validator of what comes out of it, the reader of the
-// stream, and the provider over HTTP.
+// spec 12.6: it returns no reply before message_stop and complete, valid calls. It holds the pure
+// rendering of a thread, the reader of the stream, and the provider over HTTP.
 //
-// The codec is our own for the reasons that package openai gives for its one. It starts no
-// goroutine: Send works on its caller's, net/http keeps its own for the connection, and a timer
-// ends a silent one.
+// Package openai gives the reasons for a codec of our own. It starts no goroutine: Send works on
+// its caller's, net/http keeps its own for the connection, and a timer ends a silent one.
 package anthropic

@@ -31,7 +31,7 @@ type Provider struct {
 	server *wire.Server
 }
 
-// New returns a provider. It returns CodeBadRequest for an address that is none.
+// New returns a provider. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress
@@ -91,15 +91,15 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	return p.server.Models(ctx, "/v1/models?limit=1000", p.Capabilities)
 }
 
-// thinks says that a model thinks unless it is told not to, and wants its thinking back: all from
-// generation 5 on. A name without a number is taken for a new one: thinking that came with a
-// signature is then replayed, and a model that has none is not harmed.
+// thinks reports whether a model thinks by default and wants its thinking back: all from generation
+// 5 on. A name without a number counts as new: a model without thinking is not harmed by a replayed
+// signature.
 func thinks(model string) bool {
 	major, _, known := generation(model)
 	return !known || major >= 5
 }
 
-// adapts says that a model thinks as much as it takes where it is asked to: from 4.6 on they do.
+// adapts reports whether a model can decide how much it thinks: all from 4.6 on.
 func adapts(model string) bool {
 	major, minor, known := generation(model)
 	return !known || major >= 5 || major == 4 && minor >= 6
@@ -117,9 +117,9 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// optionsOf returns how a model is asked to think (platform.claude.com, effort and adaptive
-// thinking). From generation 5 on it thinks by itself, and 4.6 to 4.9 do so when they are asked
-// (adaptive); both take an effort. Older ones are not asked to think.
+// optionsOf returns the thinking options of a model (platform.claude.com, effort and adaptive
+// thinking). Generation 5 and later thinks by default, and 4.6 to 4.9 think on request (adaptive);
+// both take an effort. Requests to older models leave thinking out.
 func optionsOf(head provider.Head) Options {
 	options := Options{Thinks: thinks(head.Model), Untempered: untempered(head.Model)}
 	major, minor, known := generation(head.Model)
@@ -136,8 +136,8 @@ func optionsOf(head provider.Head) Options {
 	return options
 }
 
-// effortOf returns the nearest effort that a model has: minimal is none of them, xhigh came with
-// 4.7, and of 4.6 only Opus has max.
+// effortOf returns the nearest effort that a model has: no model has minimal, xhigh came with 4.7,
+// and of 4.6 only Opus has max.
 func effortOf(effort, model string, major, minor int, known bool) string {
 	first := known && major == 4 && minor == 6
 	switch {

@@ -14,35 +14,33 @@ import (
 // Name is the provider's name in thinking parts: they are replayed only here.
 const Name = "anthropic"
 
-// Options are what a request has beside its head.
+// Options holds the request's settings besides its head.
 type Options struct {
-	// Thinks says that the model thinks without being asked: nothing is asked for, and what it
-	// thought goes back to it.
+	// Thinks says that the model thinks by default: the request does not ask for it, but sends its
+	// thinking back.
 	Thinks bool
-	// Thinking is what the request says of thinking where it sets no budget: adaptive, disabled, or
-	// empty for nothing.
+	// Thinking is the mode in the request's thinking member: adaptive, disabled, or empty to leave
+	// it out.
 	Thinking string
-	// Effort is how much the model is to spend on the whole reply: low, medium, high, xhigh or max;
-	// empty leaves it to the vendor.
+	// Effort bounds the work on the whole reply: low, medium, high, xhigh or max; empty leaves it
+	// to the vendor.
 	Effort string
 	// Untempered leaves the temperature out: the model refuses it.
 	Untempered bool
 }
 
-// Request is a request body that grows turn by turn: each turn's blocks are encoded once, and
-// messages of one side are merged by leaving the last one open (spec 6.3). Cache marks are spliced
-// in when the body is asked for and never stored (decision 31). It is used by one goroutine.
+// Request is a request body that grows turn by turn. It encodes each block once, and merges
+// messages of one side by leaving the last one open (spec 6.3). Cache marks are inserted into the
+// finished body and never stored (decision 31). One goroutine uses it.
 //
-// Thinking parts carry in Opaque what came with the text: {"signature": …}, or {"data": …} for
-// a redacted block.
+// Opaque of a thinking part is {"signature": …}, or {"data": …} for a redacted block.
 type Request struct {
 	server   *wire.Server
 	head     []byte // up to the first message
 	messages []byte
-	open     string // the role of the last message, whose content is not closed
-	mark     int    // where a cache mark goes in messages: behind the last block's last member; 0 where there is none
-	// the same for the last message of the user before the newest reply: where the request before
-	// this one ended
+	open     string // the role of the last message, with its content still open
+	mark     int    // where a cache mark goes in messages: behind the last block's last member; 0 without one
+	// the same for the last user message before the newest reply, the end of the previous request
 	previous int
 	blocks   int // how many blocks came since
 	turns    int // how many turns there are
@@ -59,7 +57,7 @@ type Request struct {
 
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// filler stands where the API wants the other side to have spoken and it has not.
+// filler fills a turn that the API requires and the thread lacks.
 const filler = "(go on)"
 
 // NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
@@ -81,7 +79,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if head.ServiceTier != "" {
 		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
-	// thinking goes with no other temperature than 1
+	// with thinking the API accepts only temperature 1
 	if head.Temperature != nil && !options.Thinks && !options.Untempered {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
@@ -137,7 +135,7 @@ func (r *Request) Append(turns ...provider.Turn) {
 	}
 }
 
-// speak opens a message of a role, or goes on with it.
+// speak opens a message of a role, or continues the open one.
 func (r *Request) speak(role string) {
 	if r.open == role {
 		return
@@ -149,7 +147,7 @@ func (r *Request) speak(role string) {
 	r.write(`{"role":"` + role + `","content":[`)
 }
 
-// block begins a block; end closes it, and is where a mark can go.
+// block begins a block; end closes it, and a mark can go there.
 func (r *Request) block(head string) {
 	if r.messages[len(r.messages)-1] != '[' {
 		r.write(`,`)
@@ -194,8 +192,8 @@ func (r *Request) result(result *provider.Result) {
 	r.end()
 }
 
-// assistant writes a model's own turn: never first, never after another one of its own, with its
-// thinking where it stood.
+// assistant writes a model's own turn, with its thinking in place. It is never first and never
+// follows another one.
 func (r *Request) assistant(turn *provider.Turn) {
 	if r.open != "user" {
 		r.speak("user")
@@ -226,14 +224,14 @@ func (r *Request) assistant(turn *provider.Turn) {
 	}
 }
 
-// opaque is what a thinking part carries.
+// opaque is the vendor's data of a thinking part.
 type opaque struct {
 	Signature string `json:"signature,omitempty"`
 	Data      string `json:"data,omitempty"`
 }
 
-// think replays a thinking block unchanged, where thinking is on, and only the API's own: a
-// signature is good for nobody else.
+// think replays an unchanged thinking block if thinking is on. It replays only blocks of this API,
+// because no other API's signature is valid here.
 func (r *Request) think(part *provider.Part) bool {
 	var with opaque
 	if !r.options.Thinks || part.Provider != Name ||
@@ -272,10 +270,9 @@ func (r *Request) call(call *provider.Call) {
 // (decision 50).
 const lookBack = 15
 
-// pieces are the whole request: what comes before the messages, the messages up to the first mark,
-// and the rest. The levels and the last block are marked, and where more than 15 blocks were added
-// since the request before, that one's last block too, so that its cache is still found (decision
-// 50).
+// pieces returns the whole request: the head before the messages, the messages up to the first
+// mark, and the rest. The levels and the last block get a mark. After more than 15 new blocks the
+// last block of the previous request gets one too, so that its cache is still found (decision 50).
 func (r *Request) pieces() (head, grown []byte, rest [][]byte) {
 	grown = r.messages
 	before, last := r.marked()
@@ -308,8 +305,8 @@ func (r *Request) Marks() provider.Marks {
 	return out
 }
 
-// EndWith implements provider.Conversation. The guidance stands behind the last mark: no cache is
-// written of what is not said again.
+// EndWith implements provider.Conversation. The guidance follows the last mark: it changes, so it
+// must not enter the cache.
 func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
 // tail closes the messages and the request.
@@ -345,8 +342,7 @@ func (r *Request) tail() []byte {
 // Body implements provider.Shower. It changes nothing: the same turns give the same bytes.
 func (r *Request) Body() []byte { return slices.Concat(r.whole()...) }
 
-// whole returns the whole request in pieces, which are not copied. What is appended later stands
-// behind their bytes.
+// whole returns the request in pieces, without copies. Later turns are appended behind their bytes.
 func (r *Request) whole() [][]byte {
 	head, grown, rest := r.pieces()
 	return slices.Insert(rest, 0, head, grown)

@@ -45,7 +45,7 @@ type delta struct {
 	} `json:"stop_details"`
 }
 
-// usage is cumulative: what message_delta says replaces what message_start said, field by field.
+// usage is cumulative: message_delta replaces the fields of message_start one by one.
 type usage struct {
 	Input         *int64 `json:"input_tokens"`
 	Output        *int64 `json:"output_tokens"`
@@ -120,8 +120,8 @@ func (c *collector) add(data []byte) error {
 	return nil
 }
 
-// count merges what a server says of tokens. Input is the whole prompt, as other vendors count it:
-// here it comes without what the cache knew or took.
+// count merges the usage that a server reports. Input is the whole prompt, as with other vendors:
+// this API reports it without cached tokens.
 func (c *collector) count(claimed jsontext.Value) {
 	var u usage
 	if !wire.Claimed(claimed, &u) {
@@ -143,8 +143,7 @@ func (c *collector) count(claimed jsontext.Value) {
 	c.Usage.Input = c.plain + c.Usage.CacheCreation + c.Usage.CacheRead
 }
 
-// start opens a block. An index that comes again is another block: some bridges number all of them
-// 0.
+// start opens a block. A repeated index is a new block, because some bridges number all of them 0.
 func (c *collector) start(index int, b *block) error {
 	if err := c.stop(index); err != nil {
 		return err

@@ -68,18 +68,18 @@ func New(cfg Config) *Cache {
 	return &Cache{cfg: cfg, flights: map[regie.Hash]*flight{}, proxied: map[regie.Hash]heldReply{}}
 }
 
-// flight is a question that is being asked. Its fields are set before done is closed.
+// flight is a question under way. Its fields are set before done is closed.
 type flight struct {
 	done  chan struct{}
 	reply *provider.Reply // an answer that others may have
-	err   *provider.Error // why there is none
+	err   *provider.Error // why no reply came
 	other bool            // the reply is no answer: everybody asks for themselves
 }
 
-// Ask returns the answer that is kept, or has send ask the model; answers says of a reply whether
-// it may be given to others. Where the same is being asked already it waits for that: a failure of
-// the provider is then everybody's, the end of ctx only its own. A reply that was not asked for
-// here has Cached set and no usage.
+// Ask returns the stored answer, or calls send; answers reports whether others may get a reply. If
+// the same question is under way, Ask waits for it: all waiters share a provider's failure, but the
+// end of ctx concerns only its own caller. A reply of the cache or another caller has Cached set
+// and no usage.
 func (c *Cache) Ask(ctx context.Context, q provider.Question, send func() (*provider.Reply, error),
 	answers func(*provider.Reply) bool,
 ) (*provider.Reply, error) {
@@ -209,8 +209,8 @@ func (c *Cache) Entry(q provider.Question, reply *provider.Reply) *store.CachedR
 	}
 }
 
-// Stored tells that the store was given an Entry. It keeps the store within its bound, to within a
-// sixteenth that each process may add before it looks.
+// Stored notes a new Entry of the store. It keeps the store within its bound, plus at most a
+// sixteenth that each process may add between checks.
 func (c *Cache) Stored(ctx context.Context, kept *store.CachedReply) {
 	c.mu.Lock()
 	c.added += int64(len(kept.Reply))
@@ -236,7 +236,7 @@ func write(reply *provider.Reply) ([]byte, error) {
 	return json.Marshal(provider.Reply{Parts: reply.Parts, StopReason: reply.StopReason, Sources: reply.Sources})
 }
 
-// errUnusable says that what the store has is no answer: the model is asked.
+// errUnusable says that the stored record holds no usable answer: the cache asks the model.
 var errUnusable = errors.New("no answer")
 
 func read(data []byte) (*provider.Reply, error) {

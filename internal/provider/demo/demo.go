@@ -117,5 +117,5 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 	return reply, nil
 }
 
-// estimateTokens counts tokens as is usual where there is no tokenizer: four bytes are one.
+// estimateTokens estimates four bytes a token, as is usual without a tokenizer.
 func estimateTokens(bytes int) int64 { return int64((bytes + 3) / 4) }

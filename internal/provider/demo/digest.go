@@ -19,8 +19,8 @@ const (
 )
 
 // summariseTexts returns the main job: it lists a directory, reads each text in it, and shows a
-// summary of each or writes them into a directory, with one line of each in an index. A line is
-// appended, so a write that happened twice would show as two equal lines.
+// summary of each. Or it writes them into a directory with an index. Each summary appends a line to
+// the index, so a repeated write would show as two equal lines.
 func (t *thread) summariseTexts(asked parts) reply {
 	reads, stop := t.findTexts(asked)
 	if stop != nil {
@@ -100,7 +100,7 @@ func (t *thread) callInBatches(said, tool string, wanted []arguments) (done []ou
 	return done, nil
 }
 
-// reportWrites says what was written, from the results alone.
+// reportWrites reports the written files from the results only.
 func (t *thread) reportWrites(texts, to string, wrote []outcome) string {
 	var made []string
 	lines := 0

@@ -19,7 +19,7 @@ const (
 	article  = "(?:(?:the|my|le|la|mon|ma) )?(?:l['’])?(?:(?:file|folder|directory|fichier|dossier|répertoire) )?@?"
 )
 
-// spokenOf matches what stands for the file that was last spoken of.
+// spokenOf matches words that refer to the last file of the conversation.
 var spokenOf = regexp.MustCompile("(?i)^(?:" + pronoun + ")$")
 
 // blocks are the building blocks of the patterns. Text that is not quoted has no quotation marks,

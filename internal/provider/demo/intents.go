@@ -72,7 +72,7 @@ var (
 	})
 )
 
-// maxRequest bounds what the patterns look at, in bytes.
+// maxRequest bounds the text that the patterns read, in bytes.
 const maxRequest = 16 << 10
 
 // suffixed matches a French verb with a pronoun behind it: supprime-le.

@@ -48,7 +48,7 @@ func (t *thread) countLines(asked parts) reply {
 	return reply{text: t.say("Lines in %s: %s.", "Lignes dans %s : %s.", asked["path"], numbers[len(numbers)-1][1])}
 }
 
-// searchText shows what it finds, and writes it where that is asked for.
+// searchText shows the search results, and writes them to a file on request.
 func (t *thread) searchText(asked parts) reply {
 	text := asked["text"]
 	o, stop := t.callOne(toolSearch, arguments{Query: text, Path: asked["path"]},
@@ -77,7 +77,7 @@ func (t *thread) appendText(asked parts) reply {
 	return t.writeFile(asked["path"], asked["text"], "append")
 }
 
-// writeFile writes a file. Where one is in the way the person decides.
+// writeFile writes a file. If the file exists, the person decides.
 func (t *thread) writeFile(name, text, mode string) reply {
 	args := arguments{Path: name, Content: text + "\n", Mode: mode}
 	said := t.say("I write to %s.", "J'écris dans %s.", name)
@@ -93,7 +93,7 @@ func (t *thread) writeFile(name, text, mode string) reply {
 	return reply{text: t.say("Done: %s is written.", "C'est fait : %s est écrit.", o.args.Path)}
 }
 
-// askMode asks how to write to a file that exists; wait may be the answer that it stays as it is.
+// askMode asks how to write to an existing file; wait may be the reply that leaves it unchanged.
 func (t *thread) askMode(name string) (mode string, wait *reply) {
 	replace, add := t.say("replace what is there", "remplacer ce qui y est"),
 		t.say("add it at the end", "l'ajouter à la fin")
@@ -132,7 +132,7 @@ func (t *thread) deleteFile(asked parts) reply {
 		"C'est fait : %s est supprimé ; `regie undo` le rétablit.", o.args.Path)}
 }
 
-// callAndShow answers with what a call finds, under a heading.
+// callAndShow answers with a call's result, under a heading.
 func (t *thread) callAndShow(tool string, args arguments, said, heading string) reply {
 	o, stop := t.callOne(tool, args, said)
 	if stop != nil {
@@ -153,7 +153,7 @@ func (t *thread) callOne(tool string, args arguments, said string) (o *outcome, 
 	return &done[0], stop
 }
 
-// describeFailure says what became of a call that did not succeed.
+// describeFailure describes the outcome of a call that did not succeed.
 func (t *thread) describeFailure(o *outcome) string {
 	what, target := t.say("failed", "échec"), cmp.Or(o.args.Path, o.args.Command)
 	switch {

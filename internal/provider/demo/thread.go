@@ -24,14 +24,14 @@ const (
 	toolComplete = "session__complete"
 )
 
-// reply is the text and the calls of one reply; introduced says that the text tells who speaks.
+// reply is the text and the calls of one reply; introduced says that the text names the speaker.
 type reply struct {
 	text       string
 	calls      []provider.Call
 	introduced bool
 }
 
-// arguments are those of all tools; a call leaves out what it does not need.
+// arguments are those of all tools; each call leaves out the ones it does not use.
 type arguments struct {
 	Path     string   `json:"path,omitempty"`
 	Content  string   `json:"content,omitempty"`
@@ -67,12 +67,12 @@ type thread struct {
 	message  string
 	outcomes []outcome // since the request
 	used     int       // how many outcomes the plan has taken
-	lastFile string    // the file last spoken of before the request
+	lastFile string    // the last file mentioned before the request
 	calls    int       // the highest number of a call so far
 	answers  int       // replies without calls
 }
 
-// notice matches what the system adds to a thread: LIMIT_REACHED and the like ask for nothing.
+// notice matches the system's notices, LIMIT_REACHED and the like: they request nothing.
 var notice = regexp.MustCompile(`^\[[A-Z_]+\] `)
 
 // nextReply returns the next reply to a thread, given the declared tools by their wire names.
@@ -83,8 +83,8 @@ func nextReply(tools map[string]provider.Tool, turns []provider.Turn) reply {
 	t := readThread(tools, turns)
 	started := t.calls > 0
 	r := t.runPlan()
-	// The first reply says who speaks, and so does the first answer, which is all that some people
-	// see.
+	// The first reply names the speaker, and so does the first answer, because some people see only
+	// that.
 	if !r.introduced && t.answers == 0 && (!started || len(r.calls) == 0) {
 		r.text = t.say("(This is the demo: a few rules, not a model.)",
 			"(Ceci est la démonstration : quelques règles, pas un modèle.)") + " " + r.text
@@ -109,7 +109,7 @@ func (t *thread) runPlan() reply {
 	return plan(t, asked)
 }
 
-// completeRun ends a run that nobody watches: there an answer is no end, and a notice says so.
+// completeRun ends an unattended run: an answer does not end it, and a notice says so.
 func completeRun(tools map[string]provider.Tool, turns []provider.Turn) (reply, bool) {
 	n := len(turns)
 	if n < 2 || tools[toolComplete].Name == "" || !strings.HasPrefix(textOf(&turns[n-1]), "[COMPLETE_REFUSED] ") {
@@ -180,7 +180,7 @@ func (t *thread) addReply(turn *provider.Turn, open map[string]outcome) {
 	}
 }
 
-// textOf returns the text of a turn. The day and the name of who speaks ask for nothing.
+// textOf returns the text of a turn, without the opening's date and user name.
 func textOf(turn *provider.Turn) string {
 	var text strings.Builder
 	for i := range turn.Parts {
@@ -191,10 +191,10 @@ func textOf(turn *provider.Turn) string {
 	return text.String()
 }
 
-// changedArguments begins the result of a call whose arguments a person has changed.
+// changedArguments begins the result of a call with arguments changed by a person.
 const changedArguments = "[a person changed the arguments of this call before it ran, to: "
 
-// withResult adds a call's result. A failed one tells its state and code as JSON (spec 3.3, 4.3).
+// withResult adds a call's result. A failed one holds its state and code as JSON (spec 3.3, 4.3).
 func (o outcome) withResult(result provider.Result) outcome {
 	o.content, o.failed = strings.TrimRight(result.Content, "\n"), result.IsError
 	if rest, changed := strings.CutPrefix(o.content, changedArguments); changed {
@@ -215,8 +215,8 @@ func (o outcome) withResult(result provider.Result) outcome {
 	return o
 }
 
-// callTool returns the results of calls that an earlier reply has made; wait is the reply that
-// makes them where the thread has no results yet.
+// callTool returns the results of calls that an earlier reply made; without results wait is the
+// reply that makes them.
 func (t *thread) callTool(said, tool string, wanted ...arguments) (done []outcome, wait *reply) {
 	if t.used < len(t.outcomes) {
 		done = t.outcomes[t.used:min(len(t.outcomes), t.used+len(wanted))]

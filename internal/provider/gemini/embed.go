@@ -15,8 +15,8 @@ const (
 	embedBytes = 128 << 10
 )
 
-// Embedder implements provider.Embeds (ai.google.dev/api/embeddings). What is too long for a model
-// its server cuts without a word, so it is cut here before.
+// Embedder implements provider.Embeds (ai.google.dev/api/embeddings). The server would cut a text
+// that is too long without notice, so this package cuts it first.
 func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, error) {
 	path, resource := embedPath(model)
 	return wire.NewEmbedder(wire.EmbedConfig{
@@ -29,8 +29,8 @@ func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, er
 	})
 }
 
-// embedLongest returns how many bytes a text may have, at three of them for a token: 2,048 tokens
-// before the second generation, 8,192 from it on.
+// embedLongest bounds a text in bytes, at three a token: 2,048 tokens before the second generation,
+// 8,192 from it on.
 func embedLongest(model string) int {
 	if named(model) {
 		return 6 << 10
@@ -38,8 +38,8 @@ func embedLongest(model string) int {
 	return 24 << 10
 }
 
-// named reports whether a model is told the purpose by its name in the request; from the second
-// generation on it stands in the text.
+// named reports whether the request names the purpose in a member of its own. From the second
+// generation on the text carries it.
 func named(model string) bool {
 	return !strings.HasPrefix(strings.ToLower(strings.TrimPrefix(model, "models/")), "gemini-embedding-2")
 }

@@ -21,17 +21,17 @@ func checksSignatures(model string) bool {
 	return known && major >= 3
 }
 
-// thinks reports whether a model thinks unless it is told not to: all from generation 3 on, and of
-// 2.5 all but the small one, which refuses to be asked for thoughts that it does not have.
+// thinks reports whether a model thinks by default: all from generation 3 on, and those of 2.5
+// except lite, which refuses a request for its thoughts.
 func thinks(model string) bool {
 	major, minor, known := generationOf(model)
 	return known && (major >= 3 || major == 2 && minor >= 5 && !strings.Contains(model, "lite"))
 }
 
-// ThinkingOf are the members of thinkingConfig for a model and an effort, one of regie.Efforts or
-// empty. What a model thinks is asked for, in its own summary, wherever it thinks. Generation 3 has
-// levels, of which the pro models lack the lowest, and cannot but think; 2.5 has a budget in
-// tokens, which for its pro model is never nothing; others have neither.
+// ThinkingOf returns the members of thinkingConfig for a model and an effort, one of regie.Efforts
+// or empty. It asks for the model's summary of its thoughts if the model thinks. Generation 3 has
+// levels (pro lacks the lowest) and always thinks. 2.5 has a budget in tokens, never zero for pro.
+// Others have neither.
 func ThinkingOf(model, effort string) string {
 	const asked = `"includeThoughts":true`
 	major, minor, known := generationOf(model)

@@ -33,7 +33,7 @@ type Provider struct {
 	server *wire.Server
 }
 
-// New returns a provider. It returns CodeBadRequest for an address that is none.
+// New returns a provider. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress
@@ -69,8 +69,8 @@ func judge(e *provider.Error, kind, said string) {
 	}
 }
 
-// details reads what the API says in the body of an error and nowhere else: when to come again, and
-// that a day's share is used up, which no waiting of ours outlasts (spec 12.6, trap 7).
+// details reads what only the body of an error holds: when to retry, and whether a daily quota is
+// used up, which no retry outlasts (spec 12.6, trap 7).
 func details(e *provider.Error, body []byte) {
 	var said struct {
 		Error struct {
@@ -124,7 +124,7 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// pathOf returns where a model's replies are asked for.
+// pathOf returns the path that generates a model's replies.
 func pathOf(model string) string {
 	kind, name := resourceOf(model)
 	return version + "/" + url.PathEscape(kind) + "/" + url.PathEscape(name) + ":streamGenerateContent?alt=sse"

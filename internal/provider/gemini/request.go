@@ -9,19 +9,17 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// Options are what a request has beside its head.
+// Options holds the request's settings besides its head.
 type Options struct {
 	// Thinking are the members of thinkingConfig; empty leaves all to the model.
 	Thinking string
 }
 
-// Request is a request body that only grows: each turn is encoded once, and the tail is put on only
-// for sending (decision 31). The model is part of the address, not of the body. It is used by one
-// goroutine.
+// Request is a request body that only grows: each turn is encoded once, and the tail is added for
+// sending (decision 31). The model is part of the address, not of the body. One goroutine uses it.
 //
-// A text or call part carries in Opaque the signature that came on it: {"thoughtSignature": …}.
-// Thinking itself is not sent back: the API wants the signature, on the part that had it, and
-// nothing else.
+// Opaque of a text or call part is its signature: {"thoughtSignature": …}. Thinking is not sent
+// back: the API wants the signature only, on the part that had it.
 type Request struct {
 	wire.GrowingBody
 	open  content           // what the last content is; it is not closed
@@ -41,18 +39,17 @@ type content string
 const (
 	none      content = ""
 	userText  content = "text"
-	responses content = "responses" // results stand alone: beside text the API takes them for something else
+	responses content = "responses" // results without text: the API misreads results next to text
 	model     content = "model"
 )
 
 // maxName is how long a function's name may be.
 const maxName = 64
 
-// skipSignature is the API's own word for a call that another model made, which has no signature to
-// check.
+// skipSignature is the API's value for a call of another model, without a signature to check.
 const skipSignature = "skip_thought_signature_validator"
 
-// filler stands where the API wants the person to have spoken and they have not.
+// filler fills a turn of the person that the API requires and the thread lacks.
 const filler = "(go on)"
 
 // NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
@@ -67,7 +64,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	return r, nil
 }
 
-// appendHead writes what stands before the contents.
+// appendHead writes the request up to the contents.
 func appendHead(b []byte, head provider.Head, options Options) []byte {
 	b = append(b, '{')
 	if levels := wire.Levels(&head); len(levels) > 0 {
@@ -136,7 +133,7 @@ func (r *Request) Append(turns ...provider.Turn) {
 	}
 }
 
-// speak opens a content, or goes on with one of the same kind.
+// speak opens a content, or continues one of the same kind.
 func (r *Request) speak(b []byte, as content) []byte {
 	if r.open == as {
 		return b
@@ -187,7 +184,7 @@ func (r *Request) result(b []byte, result *provider.Result) []byte {
 	return append(wire.AppendString(b, result.Content), `}}}`...)
 }
 
-// assistant writes a model's own turn: never first, never after another one of its own.
+// assistant writes a model's own turn. It is never first and never follows another one.
 func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 	if r.open == none || r.open == model {
 		b = r.text(r.speak(b, userText), filler, "")
@@ -215,7 +212,7 @@ func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 	return b
 }
 
-// signed is what a part keeps for the API.
+// signed is the vendor's data of a part.
 type signed struct {
 	ThoughtSignature string `json:"thoughtSignature"`
 }
@@ -237,8 +234,8 @@ func (r *Request) call(b []byte, call *provider.Call, signature string) []byte {
 	return sign(append(b, '}'), signature)
 }
 
-// tail closes the last content and the request. What forbids calls stands behind the contents: what
-// lies before keeps its bytes.
+// tail closes the last content and the request. It forbids calls behind the contents, so the bytes
+// before stay the same.
 func (r *Request) tail() []byte {
 	var b []byte
 	if said := r.Tail.Guidance; said != "" {

@@ -9,13 +9,13 @@ import (
 // refused are the keywords that the API takes in no schema (spec 12.6).
 var refused = []string{"$schema", "additionalProperties"}
 
-// schemasByName are the keywords whose value is an object of schemas by name: a property may be
-// named like a keyword.
+// schemasByName are the keywords with an object of schemas by name: a property may be named like a
+// keyword.
 var schemasByName = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 
-// plainSchema takes the keywords out that the API refuses, wherever a schema stands; a property
-// that is named like one stays. The tool itself still checks what they said. Keys come out sorted,
-// so the same schema has the same bytes.
+// plainSchema removes the keywords that the API refuses at any depth, but keeps properties of these
+// names. The tool still validates its arguments. Keys come out sorted, so a schema always has the
+// same bytes.
 func plainSchema(schema json.RawMessage) json.RawMessage {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(schema))

@@ -39,8 +39,8 @@ type piece struct {
 	} `json:"functionCall"`
 }
 
-// usage is cumulative: the last one holds for the whole reply. What the model thought is not among
-// the candidates' tokens, and is paid for like them.
+// usage is cumulative: the last one counts for the whole reply. The candidates' tokens leave out
+// the thinking, which costs the same.
 type usage struct {
 	Prompt     int64 `json:"promptTokenCount"` // what was cached is a part of it
 	ToolPrompt int64 `json:"toolUsePromptTokenCount"`
@@ -113,8 +113,8 @@ func held(reason string) bool {
 	}
 }
 
-// piece takes a part. What is signed stays a part of its own: the signature goes back on the very
-// part that had it (spec 12.6, trap 5).
+// piece takes a part. A signed part stays separate: the signature must go back on the same part
+// (spec 12.6, trap 5).
 func (c *collector) piece(p *piece) error {
 	switch {
 	case p.Call != nil:
@@ -147,8 +147,8 @@ func opaque(signature string) json.RawMessage {
 	return wire.Opaque(signed{signature})
 }
 
-// toolName returns the name of the tool that a function stands for. Models sometimes put the name
-// of a module before it that does not exist.
+// toolName returns the tool for a function name. Models sometimes prefix it with a module that does
+// not exist.
 func (c *collector) toolName(name string) string {
 	for _, candidate := range []string{
 		name, strings.TrimPrefix(name, "default_api."),
@@ -172,7 +172,7 @@ func (c *collector) end() (*provider.Reply, error) {
 		if held(c.Finish) {
 			break
 		}
-		// the model wrote a call that is none, or too many, or gave up: another try may do better
+		// the model wrote an invalid call, or too many, or gave up: a retry may do better
 		return nil, c.Failed(wire.Broken("the model gave no usable reply (%s)", wire.Clip(c.Finish, 300)))
 	}
 	reply, err := c.Reply()

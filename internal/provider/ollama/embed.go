@@ -8,16 +8,16 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// How much one request has. A server computes a batch on the machine of its owner, who may stop in
-// the middle of it: small ones lose little.
+// Bounds of one request. The server may be the owner's own machine, and may stop in the middle of a
+// batch: a small batch loses little.
 const (
 	embedTexts   = 32
 	embedBytes   = 64 << 10
 	embedLongest = 24 << 10
 )
 
-// Embedder implements provider.Embeds (docs.ollama.com/api/embed). What is too long for the model
-// is refused by the server and cut here: cut there, nobody would know.
+// Embedder implements provider.Embeds (docs.ollama.com/api/embed). The server refuses a text that
+// is too long and this package cuts it: the server would cut it without notice.
 func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, error) {
 	return wire.NewEmbedder(wire.EmbedConfig{
 		Server: p.server, Name: p.cfg.Name, Model: model, API: Name, Dimensions: dimensions,

@@ -18,9 +18,8 @@ const Name = "ollama"
 // DefaultAddress is where Ollama listens on its own machine.
 const DefaultAddress = "http://127.0.0.1:11434"
 
-// DefaultContext is the size of the context that is asked for, in tokens, where nothing says
-// another and the model has as much. Ollama's own default is 4,096 on most machines, in which no
-// agent can work.
+// DefaultContext is the default context to request, in tokens, for models that have as much.
+// Ollama's own default is 4,096 on most machines, too little for an agent.
 const DefaultContext = 32_768
 
 // Config is a configured server.
@@ -43,13 +42,13 @@ type Config struct {
 type Provider struct {
 	cfg    Config
 	server *wire.Server
-	free   bool // it is nobody's service
+	free   bool // a self-hosted server, at no cost
 
 	mu    sync.Mutex
 	known map[string]provider.Capabilities // by model: what the server said
 }
 
-// New returns a provider. It returns CodeBadRequest for an address that is none.
+// New returns a provider. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress
@@ -79,7 +78,7 @@ func trimmed(address string) string {
 	return address
 }
 
-// judge says what to do about errors that need something done.
+// judge adds the remedy to errors that have one.
 func judge(e *provider.Error, _, said string) {
 	switch {
 	case strings.Contains(said, "does not support embeddings"):
@@ -98,11 +97,11 @@ func judge(e *provider.Error, _, said string) {
 // Name implements provider.Provider.
 func (p *Provider) Name() string { return p.cfg.Name }
 
-// lookTime bounds how long the server is asked what a model can do before a conversation begins.
+// lookTime bounds the request for a model's capabilities before a conversation begins.
 const lookTime = 2 * time.Second
 
-// Capabilities implements provider.Provider. The server is asked, once for each model; where it
-// does not answer, what most models can do is assumed, and asked again the next time.
+// Capabilities implements provider.Provider. It asks the server for the model; if the server does
+// not answer, it assumes what most models can do.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
@@ -114,7 +113,7 @@ func (p *Provider) Capabilities(model string) provider.Capabilities {
 	return c
 }
 
-// window is the context that is asked of a model which has so much.
+// window returns the context to request from a model that has this many tokens.
 func (p *Provider) window(has int) int {
 	window := p.cfg.Context
 	if window == 0 {
@@ -126,7 +125,7 @@ func (p *Provider) window(has int) int {
 	return window
 }
 
-// show asks the server what a model can do; its ContextTokens is all that the model has.
+// show asks the server for a model's capabilities; ContextTokens is the model's full window.
 func (p *Provider) show(ctx context.Context, model string) (provider.Capabilities, error) {
 	p.mu.Lock()
 	c, ok := p.known[model]
@@ -141,7 +140,7 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 	if err := p.server.Ask(ctx, "/api/show", map[string]string{"model": model}, &answer); err != nil {
 		return c, err
 	}
-	// Servers from before there was such a list say nothing: then the first request tells.
+	// Old servers do not list capabilities: then the first request shows whether tools work.
 	c = provider.Capabilities{NativeTools: answer.Capabilities == nil, Free: p.free}
 	for _, can := range answer.Capabilities {
 		c.NativeTools = c.NativeTools || can == "tools"
@@ -159,11 +158,11 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 	return c, nil
 }
 
-// maxShown bounds how many models are asked about in one list.
+// maxShown bounds the models of a list that are queried one by one.
 const maxShown = 50
 
-// Models implements provider.Lister: the newest first, each with what it can do where the server
-// says it in time.
+// Models implements provider.Lister: the newest first, with the capabilities that the server
+// reports in time.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	asked := 0
 	return p.server.Models(ctx, "/api/tags", func(name string) provider.Capabilities {
@@ -188,9 +187,8 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// thinkOf returns what is said of thinking (docs.ollama.com/capabilities/thinking). A model that
-// cannot think refuses to be asked, so nothing is said to it. Most are told whether; gpt-oss how
-// hard.
+// thinkOf returns the think member (docs.ollama.com/capabilities/thinking). A model that cannot
+// think refuses it, so it gets none. gpt-oss takes a level, other models true or false.
 func thinkOf(head provider.Head, can provider.Capabilities) string {
 	switch effort := head.ReasoningEffort; {
 	case effort == "" || !can.Thinking:

@@ -8,21 +8,21 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// Options are what a request has beside its head.
+// Options holds the request's settings besides its head.
 type Options struct {
 	Context   int    // num_ctx, tokens; 0 leaves it to the server
 	KeepAlive string // empty leaves it to the server
-	// Think is the JSON of what is said of thinking: true, false or a level such as "high"; empty
-	// says nothing.
+	// Think is the JSON of the think member: true, false or a level such as "high"; empty leaves it
+	// out.
 	Think string
 }
 
-// Request is a request body that only grows: each turn is encoded once, and the tail is put on only
-// for sending (decision 31). It is used by one goroutine.
+// Request is a request body that only grows: each turn is encoded once, and the tail is added for
+// sending (decision 31). One goroutine uses it.
 //
-// The API has no way to forbid calls. The declarations stay all the same: without them the server
-// would take a call for text of the answer, and read the whole prompt anew, which begins with them.
-// The guidance asks for an answer, and a call that comes in spite of it is refused by the engine.
+// The API cannot forbid calls. The declarations stay even so: without them the server would take a
+// call for text, and read the whole prompt anew, which begins with them. The guidance asks for an
+// answer, and the engine refuses a call that comes anyway.
 type Request struct {
 	wire.GrowingBody
 	server *wire.Server
@@ -42,7 +42,7 @@ func NewRequest(head provider.Head, options Options) *Request {
 	return r
 }
 
-// appendHead writes what stands before the messages.
+// appendHead writes the request up to the messages.
 func appendHead(b []byte, head provider.Head, options Options) []byte {
 	b = wire.AppendString(append(b, `{"model":`...), head.Model)
 	b = append(b, `,"stream":true`...)
@@ -67,7 +67,7 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 	return append(b, `,"messages":[`...)
 }
 
-// appendKeepAlive says how long the model stays in memory, where that is settled.
+// appendKeepAlive writes how long the model stays in memory, if configured.
 func appendKeepAlive(b []byte, keepAlive string) []byte {
 	if keepAlive == "" {
 		return b
@@ -125,8 +125,8 @@ func (r *Request) result(b []byte, result *provider.Result) []byte {
 	return append(b, '}')
 }
 
-// assistant writes a model's own turn. What it thought goes back beside its calls, and only
-// Ollama's own.
+// assistant writes a model's own turn. Thinking goes back only with calls, and only if it came from
+// Ollama.
 func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 	b = r.message(b, "assistant", provider.JoinText(turn.Parts))
 	clear(r.names)

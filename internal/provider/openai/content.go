@@ -72,16 +72,16 @@ func (c *collector) addThinking(thinking jsontext.Value) error {
 	return nil
 }
 
-// details is what a thinking part of OpenRouter carries: they are good for the model that thought
-// them.
+// details is the opaque data of OpenRouter's thinking parts: it is valid only for the model that
+// made it.
 type details struct {
 	Model   string          `json:"model"`
 	Details json.RawMessage `json:"reasoning_details"`
 }
 
-// addDetails takes pieces of reasoning_details: a piece of a text or a summary goes on with the one
-// before it if that is of the same type and index, what else it brings (a signature) replaces what
-// was there; any other piece is one of its own.
+// addDetails takes pieces of reasoning_details. A text or summary continues the piece before it if
+// type and index match, and its other members (a signature) replace earlier ones. Other pieces stay
+// separate.
 func (c *collector) addDetails(raw json.RawMessage) error {
 	if !wire.Said(raw) {
 		return nil
@@ -114,7 +114,7 @@ func (c *collector) addDetails(raw json.RawMessage) error {
 		}
 	}
 	if len(c.details) > 0 && !c.thinks() {
-		c.Open(regie.PartThinking) // it goes back, though nobody can read it
+		c.Open(regie.PartThinking) // it goes back to the vendor, though it is not readable
 	}
 	return nil
 }
@@ -142,14 +142,14 @@ func (c *collector) keepDetails(model string) {
 	}
 }
 
-// Bounds of what an answer is from.
+// Bounds of an answer's sources.
 const (
 	maxSources = 50
 	maxTitle   = 200  // bytes
-	maxURL     = 2000 // bytes; a longer one is no address that anybody opens
+	maxURL     = 2000 // bytes; a person cannot open a longer one
 )
 
-// addSources takes what the answer is from; the last list wins, as usage does.
+// addSources records an answer's sources; the last list wins, as usage does.
 func (c *collector) addSources(ch *chunk) {
 	var results []struct {
 		Title string `json:"title"`

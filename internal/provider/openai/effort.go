@@ -13,12 +13,12 @@ import (
 const (
 	// plainEffort is the member that most servers know.
 	plainEffort = `"reasoning_effort":"%s"`
-	// unthinking is how templates of local models are told not to think.
+	// unthinking tells the templates of local models not to think.
 	unthinking = `"chat_template_kwargs":{"enable_thinking":false}`
 )
 
-// effortIn returns how a vendor is told: with off for none, where there is such a member, else with
-// on, in which the nearest effort from least to most stands for %s.
+// effortIn returns a function that writes an effort as a vendor's member. It returns off for none
+// if off is set, else on with %s replaced by the nearest effort from least to most.
 func effortIn(off, on, least, most string) func(model, effort string, tools bool) string {
 	return func(_, effort string, _ bool) string {
 		switch {
@@ -40,8 +40,8 @@ func effortMember(effort string) string {
 	return strings.ReplaceAll(plainEffort, "%s", effort)
 }
 
-// openAIEffort says none where the API takes tools in no other way; what a person asks for is sent,
-// and refused in the API's own words.
+// openAIEffort sets none if the API takes tools in no other way. A configured effort is sent, and
+// the API may refuse it.
 func openAIEffort(model, effort string, tools bool) string {
 	major, minor, known := wire.Generation(model, "gpt-")
 	if effort == "" && tools && known && (major > 5 || major == 5 && minor >= 6) {
@@ -50,8 +50,7 @@ func openAIEffort(model, effort string, tools bool) string {
 	return effortMember(regie.EffortWithin(effort, "none", "xhigh"))
 }
 
-// groqEffort asks for a model's thinking apart from its text too, where that is not the default
-// already.
+// groqEffort also asks for separate thinking if that is not the default.
 func groqEffort(model, effort string, tools bool) string {
 	switch {
 	case strings.HasPrefix(model, "qwen/"):

@@ -12,16 +12,16 @@ import (
 
 // embeds is how a vendor's /embeddings differs from what one takes by the book.
 type embeds struct {
-	// none says that the vendor has no embeddings, or none that this API has.
+	// none says that the vendor has no embeddings, or none in this API.
 	none bool
-	// dimensions is the member that shortens the vectors; empty where there is none.
+	// dimensions is the member that shortens the vectors; empty if the vendor has none.
 	dimensions string
 	// texts and bytes bound a request.
 	texts, bytes int
 }
 
-// embeddings is how vendors embed, as their public documentation has it, or what their servers
-// answered to others.
+// embeddings holds each vendor's embedding rules, from public documentation or from its server's
+// answers.
 var embeddings = map[string]embeds{
 	"": {dimensions: "dimensions", texts: 64, bytes: 96 << 10},
 	// platform.openai.com/docs/api-reference/embeddings: 2,048 texts, 8,192 tokens in each and
@@ -56,7 +56,7 @@ func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, er
 	case dimensions != 0 && how.dimensions == "":
 		return nil, regie.Errorf(regie.CodeBadRequest, "the vectors of %s cannot be shortened: leave dimensions out",
 			p.quirks.vendor)
-	case p.quirks.free || p.cfg.Vendor == "": // whose models are called as their owner likes
+	case p.quirks.free || p.cfg.Vendor == "": // owners of these servers name models freely
 		api += " " + p.server.Base()
 	}
 	return wire.NewEmbedder(wire.EmbedConfig{
@@ -78,8 +78,8 @@ func (h *embeds) request(b []byte, model string, dimensions int, texts []string)
 	return append(wire.AppendList(b, texts, wire.AppendString), '}')
 }
 
-// decodeEmbed reads an answer. Its vectors say whose they are, and need not come in order; servers
-// that do not say it keep the order.
+// decodeEmbed reads an answer. Vectors with an index may come in any order; without one they keep
+// the order of the texts.
 func (p *Provider) decodeEmbed(body []byte, texts int) (out wire.Embedded, err error) {
 	var answer struct {
 		Data []struct {

@@ -7,17 +7,16 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// frame is what stands around the delta in every chunk of one stream: its server writes the same
-// id, time and model around each token. It is learned from a chunk and proved by the decoder; from
-// then on a chunk in that frame whose delta is nothing but a plain text is read by comparing bytes,
-// which costs a tenth of reading it as JSON. Anything else, however slightly, is left to the
-// decoder; a fuzz test compares the two.
+// frame is the JSON around the delta, which a server repeats in every chunk of a stream (id, time,
+// model). It is learned from one chunk and verified by the decoder. Later chunks with the same
+// frame and a plain text delta are read by comparing bytes, at a tenth of the cost of JSON. The
+// decoder reads all others; a fuzz test compares the two.
 type frame struct {
 	head, tail []byte // up to the delta's opening brace; from its closing one
 	tries      int
 }
 
-// maxTries bounds what a server can cost whose chunks are all framed differently.
+// maxTries bounds the cost of a server that frames every chunk differently.
 const maxTries = 3
 
 var (
@@ -26,7 +25,7 @@ var (
 	contentOpen = []byte(`"content":"`)
 )
 
-// text returns the text of a chunk that holds nothing else.
+// text returns the text of a chunk with nothing else in it.
 func (f *frame) text(data []byte) (text []byte, ok bool) {
 	if len(f.head) == 0 {
 		return nil, false
@@ -63,8 +62,8 @@ func (f *frame) learn(data []byte) {
 	}
 }
 
-// frames proves with the decoder that a text between head and tail is read as the text of the only
-// choice, and nothing else is read.
+// frames verifies with the decoder that a text between head and tail reads as the text of the only
+// choice, with nothing else.
 func frames(head, tail []byte, text string) bool {
 	data := make([]byte, 0, len(head)+len(tail)+len(contentOpen)+2)
 	data = append(append(append(append(data, head...), contentOpen...), text...), '"')

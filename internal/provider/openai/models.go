@@ -12,7 +12,7 @@ import (
 // Models implements provider.Lister.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	models, err := p.server.Models(ctx, "/models", p.vendorCapabilities)
-	// it has no list: that it answers is all that can be said
+	// it has no list: its answer proves only that it is reachable
 	if notThere(err) && p.quirks.models != nil {
 		err = nil
 		for _, name := range p.quirks.models {
@@ -31,16 +31,16 @@ func notThere(err error) bool {
 	return ok && (failed.Status == http.StatusNotFound || failed.Status == http.StatusMethodNotAllowed)
 }
 
-// vendorCapabilities returns those of every model of the server, as far as its vendor tells.
+// vendorCapabilities returns the capabilities common to the vendor's models.
 func (p *Provider) vendorCapabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, LeastOutput: p.quirks.minOutput}
 }
 
-// sizes fills in the windows of models that the list does not tell. What cannot be had stays as it
-// is: it is the answer to another question.
+// sizes fills in the windows that the model list lacks. A window that cannot be read stays
+// unchanged.
 type sizes func(ctx context.Context, p *Provider, models []provider.Model)
 
-// listed is for a server whose list says it all.
+// listed adds nothing: the server's model list already holds the windows.
 func listed(context.Context, *Provider, []provider.Model) {}
 
 func lmStudioSizes(ctx context.Context, p *Provider, models []provider.Model) {
@@ -71,12 +71,12 @@ func llamaSizes(ctx context.Context, p *Provider, models []provider.Model) {
 	}
 }
 
-// lookTime bounds how long a server is asked for its windows before a conversation begins.
+// lookTime bounds the request for the windows before a conversation begins.
 const lookTime = 2 * time.Second
 
-// window is what a model holds, in tokens: what the settings say, else what the server does where
-// its vendor has servers that say it. The server is asked once; where it does not answer, again the
-// next time.
+// window returns the context window of a model in tokens: from the settings, else from the server
+// if its vendor reports windows. The server is asked once; if it does not answer, the next call
+// asks again.
 func (p *Provider) window(model string) int {
 	if p.cfg.ContextTokens > 0 || p.quirks.sizes == nil {
 		return p.cfg.ContextTokens

@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// Name names this codec, and what a server thought of which nobody knows the vendor.
+// Name names this codec, and marks the thinking of a server without a known vendor.
 const Name = "openai"
 
 // Config is a configured server.
@@ -21,12 +21,12 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // as the vendor's documentation gives it, such as https://api.openai.com/v1
 	APIKey  string // empty for servers without keys
-	// Vendor is whose server it is, one of Vendors; empty, or another, is a server of which nothing
-	// is known.
+	// Vendor is the server's vendor, one of Vendors; another value or empty means an unknown
+	// server.
 	Vendor string
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// ContextTokens is the window of its models, in tokens; zero where nobody has said it.
+	// ContextTokens is the window of its models, in tokens; zero if not configured.
 	ContextTokens int
 	// Dial connects to the server; nil dials TCP. It is for servers that listen elsewhere.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -37,15 +37,15 @@ type Provider struct {
 	cfg    Config
 	quirks quirks
 	server *wire.Server
-	// the same without the path of the API, for what a vendor says elsewhere; nil where nobody asks
-	// there
+	// the same server without the path of the API, for requests outside it; nil if the vendor needs
+	// none
 	root *wire.Server
 
 	mu      sync.Mutex
 	windows map[string]int // by model: what the server said of its window
 }
 
-// New returns a provider. It returns CodeBadRequest for an address that is none.
+// New returns a provider. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Provider, error) {
 	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), windows: map[string]int{}}
 	settings := wire.Config{
@@ -64,7 +64,7 @@ func New(cfg Config) (*Provider, error) {
 	return p, err
 }
 
-// judge knows what an error means beyond its HTTP status: what all vendors have in common, then the
+// judge interprets an error beyond its HTTP status: by rules common to all vendors, then by the
 // vendor's own.
 func (p *Provider) judge(e *provider.Error, kind, said string) {
 	judgeAll(e, kind, said)

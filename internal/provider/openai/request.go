@@ -22,17 +22,17 @@ type conversation struct {
 	tools    bool
 
 	last provider.Role // of the thread, empty before its first message
-	// the last message is a user's whose text is not closed: the next one of that side goes on with
-	// it (strict)
+	// the last message is a user's with its text still open: the next user text continues it
+	// (strict)
 	open bool
 	loop bool // calls were made since the last message of a person
 }
 
-// The words that stand where a strict vendor wants the other side to have spoken and it has not.
+// Fillers for the turns that a strict vendor requires and the thread lacks.
 const (
 	// Noted is a model's between a result and a person's message.
 	Noted = "(noted)"
-	// GoOn is a person's before a reply that nobody asked for.
+	// GoOn is a person's message before an unprompted reply.
 	GoOn = "(go on)"
 )
 
@@ -57,7 +57,7 @@ func (c *conversation) begin(vendor quirks, head provider.Head) {
 	}
 }
 
-// appendHead writes what stands before the messages.
+// appendHead writes the request up to the messages.
 func (c *conversation) appendHead(b []byte, head provider.Head) []byte {
 	b = append(b, `{"model":`...)
 	b = wire.AppendString(b, head.Model)
@@ -121,8 +121,8 @@ func (c *conversation) end() []byte {
 	return append(b, '}')
 }
 
-// user writes what is said on the user's side, up to the end of its text: as a message, or behind
-// the one that is open.
+// user writes text on the user's side without closing it: as a new message, or as the continuation
+// of the open one.
 func (c *conversation) user(b []byte, text string, first bool) []byte {
 	if c.open {
 		from := len(b)
@@ -178,7 +178,7 @@ func (c *conversation) Append(turns ...provider.Turn) {
 	}
 }
 
-// appendUser adds what is said on the user's side. Only a strict vendor has it stay open.
+// appendUser adds text on the user's side. The message stays open for strict vendors only.
 func (c *conversation) appendUser(text string) {
 	first := c.messages == 0
 	c.messages++
@@ -200,8 +200,8 @@ func (c *conversation) appendResult(b []byte, result *provider.Result) []byte {
 	return append(b, '}')
 }
 
-// appendAssistant writes a model's own turn. Thinking goes back only where the vendor wants it, and
-// only its own.
+// appendAssistant writes a model's own turn. A vendor gets only its own thinking back, and only if
+// it wants it.
 func (c *conversation) appendAssistant(b []byte, turn *provider.Turn) []byte {
 	b = append(b, `{"role":"assistant","content":`...)
 	text := provider.JoinText(turn.Parts)
@@ -225,12 +225,12 @@ func (c *conversation) appendAssistant(b []byte, turn *provider.Turn) []byte {
 	return append(b, '}')
 }
 
-// appendThinking writes what goes back of a turn's thinking.
+// appendThinking writes the thinking that goes back with a turn.
 func (c *conversation) appendThinking(b []byte, turn *provider.Turn) []byte {
 	switch {
 	case c.quirks.replay == replayLoop && c.loop && c.thinking:
-		// Also where there is none, as in a loop that another vendor's model began: the member is
-		// asked for, not what it says.
+		// The API requires the member even if it is empty, as in a loop that another vendor's model
+		// began.
 		b = append(b, `,"reasoning_content":`...)
 		return wire.AppendString(b, provider.JoinThinking(turn.Parts, c.quirks.vendor))
 	case c.quirks.replay == replayDetails:
@@ -253,9 +253,9 @@ func (c *conversation) appendThinking(b []byte, turn *provider.Turn) []byte {
 // maxID is how long an id of a call may be: OpenAI's own server refuses longer ones.
 const maxID = 40
 
-// wireID returns a call's id as it goes out. Other vendors' ids may be longer than OpenAI takes (a
-// thread can change its provider), and few are like Mistral's: such a one becomes a hash of itself,
-// the same at the call and at its result.
+// wireID returns a call's id for the vendor. An id of another vendor may be too long for OpenAI (a
+// thread can change its provider) or not in Mistral's form. Then its hash replaces it, the same at
+// the call and its result.
 func (c *conversation) wireID(id string) string {
 	switch {
 	case c.quirks.shortIDs && !isShortID(id):

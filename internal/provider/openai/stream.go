@@ -21,7 +21,7 @@ type chunk struct {
 	Usage  json.RawMessage `json:"usage"`
 	Error  json.RawMessage `json:"error"`
 	Object json.RawMessage `json:"object"` // "error" where Mistral, and vLLM of old, report one
-	// Groq is where Groq says its usage, also where nobody asked.
+	// Groq holds Groq's usage, which it sends without a request for it too.
 	Groq *struct {
 		Usage json.RawMessage `json:"usage"`
 	} `json:"x_groq"`
@@ -78,7 +78,7 @@ type collector struct {
 	sources []provider.Source
 }
 
-// newCollector returns a collector; vendor is whose thinking it is.
+// newCollector returns a collector; vendor names the vendor of its thinking.
 func newCollector(server *wire.Server, vendor string, sink func(provider.Delta)) *collector {
 	return &collector{Collector: wire.Collector{Name: vendor, Sink: sink}, server: server}
 }
@@ -122,7 +122,7 @@ func (c *collector) add(data []byte) error {
 	return nil
 }
 
-// finish takes the end of the reply. What a vendor says where it broke off itself is none.
+// finish records the finish reason. It returns CodeProviderBusy if the vendor broke off the reply.
 func (c *collector) finish(reason string) error {
 	switch reason {
 	case "error", "insufficient_system_resource": // Mistral and OpenRouter; DeepSeek
@@ -149,7 +149,7 @@ func (ch *chunk) groqUsage() json.RawMessage {
 	return ch.Groq.Usage
 }
 
-// addUsage takes what the server claims to have used. A claim that cannot be read costs nobody the
+// addUsage records the usage that the server reports. It ignores unreadable usage and keeps the
 // reply.
 func (c *collector) addUsage(claimed json.RawMessage) {
 	var u usage
@@ -194,9 +194,8 @@ func (c *collector) addDelta(d *delta) error {
 	return nil
 }
 
-// addCall takes a piece of a call. A later piece is known by its index alone; an index that comes
-// with another id is another call, whatever its number says: some bridges number all calls 0 (spec
-// 12.6, trap 2).
+// addCall takes a piece of a call. The index alone identifies a later piece; the same index with
+// another id is a new call, because some bridges number all calls 0 (spec 12.6, trap 2).
 func (c *collector) addCall(d *callDelta) error {
 	var index int // without one in the chunk: a call of its own, or the one before
 	switch {

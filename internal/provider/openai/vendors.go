@@ -17,26 +17,26 @@ type order int
 const (
 	// free takes any order that keeps results behind their calls.
 	free order = iota
-	// strict wants user and assistant to take turns, and an assistant's word between a result and a
-	// user's message. Messages of one side are merged, and what is missing between two is filled
-	// in.
+	// strict requires alternating user and assistant turns, and an assistant's text between a
+	// result and a user's message. Messages of one side are merged, and fillers replace missing
+	// ones.
 	strict
 )
 
-// replay is what of a model's own thinking goes back to it.
+// replay says how much of a model's own thinking goes back to it.
 type replay int
 
 const (
 	replayNothing replay = iota
-	// replayLoop sends it back as reasoning_content from the first call after a person's message
-	// on, and nowhere else.
+	// replayLoop sends it back as reasoning_content only from the first call after a person's
+	// message on.
 	replayLoop
 	// replayDetails sends the list reasoning_details back as it came, to the model that it came
 	// from.
 	replayDetails
 )
 
-// parallel is when parallel_tool_calls is said.
+// parallel says when a request carries parallel_tool_calls.
 type parallel int
 
 const (
@@ -45,28 +45,27 @@ const (
 	parallelNever
 )
 
-// quirks are how a vendor's Chat Completions differ from what a server of this kind takes and says
-// by the book. What a person configures of a vendor (address, key, models by size, tiers) stands in
-// package config and not here; which vendor it is, config says too.
+// quirks describe how a vendor's Chat Completions differ from the standard. Package config holds
+// what a person configures of a vendor (address, key, models by size, tiers, its name).
 type quirks struct {
-	// vendor is the name under which its thinking is stored: it goes back to the same vendor only
+	// vendor is the name that its thinking is stored under: it goes back to the same vendor only
 	// (decision 7).
 	vendor string
 	// example is how its address looks, for messages; empty for that of most.
 	example string
-	// completionTokens sends max_completion_tokens in place of max_tokens.
+	// completionTokens sends max_completion_tokens instead of max_tokens.
 	completionTokens bool
 	// noUsageOption leaves stream_options out.
 	noUsageOption bool
 	parallel      parallel
 	// minOutput is the least bound of a reply where tools are declared, in tokens.
 	minOutput int
-	// untempered says of a model that it refuses a temperature; nil says it of none.
+	// untempered reports whether a model refuses a temperature; nil: none does.
 	untempered func(model string) bool
 	// free says that it is software that people run themselves, so that its models cost nothing
 	// (decision 29).
 	free bool
-	// noTools says that its models make no calls: they are asked in the JSON dialect (spec 6.3).
+	// noTools says that its models make no calls: they get the JSON dialect (spec 6.3).
 	noTools bool
 	// noDone accepts a stream that ends in good order after its finish reason without [DONE].
 	noDone bool
@@ -76,57 +75,57 @@ type quirks struct {
 	shortIDs bool
 	order    order
 	replay   replay
-	// guests says that models of Mistral may stand behind it, whose templates have Mistral's rules.
+	// guests says that the vendor may serve models of Mistral; their templates have Mistral's
+	// rules.
 	guests bool
-	// effort writes how hard the model is to think, as members of a request without a comma; effort
-	// is empty where nobody said it.
+	// effort writes the effort as members of a request, without a leading comma; effort is empty if
+	// not configured.
 	effort func(model, effort string, tools bool) string
-	// sizes asks the server for the windows of its models; nil where no server of the vendor says
-	// them, or where they are far beyond any budget.
+	// sizes asks the server for its models' windows; nil if no server of the vendor reports them,
+	// or if they exceed any budget.
 	sizes sizes
-	// models are those that it is known to have where it lists none.
+	// models are the known models of a vendor without a list.
 	models []string
 	// judge knows what its errors mean beyond the status; nil knows nothing more.
 	judge func(e *provider.Error, kind, said string)
 }
 
-// vendors is every vendor of spec 6.3 that speaks Chat Completions, with what was found in its
-// public documentation, or in what its server answered to others. The empty name is a server that
-// nobody has named.
+// vendors holds every vendor of spec 6.3 that speaks Chat Completions, with findings from its
+// public documentation or from its server's answers. The empty name is a server without a
+// configured vendor.
 var vendors = map[string]quirks{
 	"": {vendor: Name, order: free, replay: replayNothing, parallel: parallelSaid, effort: effortIn("", plainEffort, "", "")},
 
-	// platform.openai.com/docs/api-reference/chat: max_tokens is refused by all models that think.
-	// parallel_tool_calls is true by default, and refused by some of those, so only a no is said.
-	// Since gpt-5.4 the API refuses an effort beside function tools, and since gpt-5.6 also the
-	// default one: tools are had with "none" there, or with the Responses API. A model that reasons
-	// refuses a temperature.
+	// platform.openai.com/docs/api-reference/chat: all models that think refuse max_tokens.
+	// parallel_tool_calls is true by default, and some models refuse it, so only false is sent.
+	// Since gpt-5.4 the API refuses an effort together with function tools, since gpt-5.6 even the
+	// default one: tools need "none" there, or the Responses API. A model that reasons refuses a
+	// temperature.
 	"openai": {
 		vendor: Name, completionTokens: true, untempered: wire.Reasons, parallel: parallelIfNot,
 		effort: openAIEffort,
 	},
 
-	// console.groq.com/docs/reasoning: Qwen's thinking stands in <think> in the text unless
-	// reasoning_format asks for it apart (beside tools that is the default, and raw is refused);
-	// gpt-oss has it apart always and takes no format. The efforts of the two differ. Below 4,000
-	// tokens of output calls are cut off (spec 6.3). /docs/errors: 400 tool_use_failed is a call
-	// that the model wrote wrong, 498 a flex tier that is full.
+	// console.groq.com/docs/reasoning: Qwen writes its thinking as <think> in the text unless
+	// reasoning_format separates it (the default with tools, which refuse raw). gpt-oss always
+	// separates it and takes no format. The efforts of the two differ. Below 4,000 tokens of output
+	// calls are cut off (spec 6.3). /docs/errors: 400 tool_use_failed is a malformed call of the
+	// model, 498 a full flex tier.
 	"groq": {vendor: "groq", minOutput: 4000, effort: groqEffort, judge: judgeGroq},
 
-	// api-docs.deepseek.com/guides/thinking_mode: where a model called tools between two messages
-	// of a person, what it thought from there on must go back in all requests, else 400; elsewhere
-	// it is ignored, and so kept out (spec 6.3). Effort and thinking are two members, and
-	// parallel_tool_calls is none of the API. /quick_start/rate_limit: keep-alives are comments.
-	// 402 is an empty balance, and a finish reason of its own, insufficient_system_resource, is no
-	// end of a reply.
+	// api-docs.deepseek.com/guides/thinking_mode: if a model called tools since a person's message,
+	// its thinking since then must go back in all requests, else 400. Elsewhere the API ignores it,
+	// so it is left out (spec 6.3). Effort and thinking are two members; the API has no
+	// parallel_tool_calls. /quick_start/rate_limit: keep-alives are comments. 402 is an empty
+	// balance. The finish reason insufficient_system_resource breaks a reply off.
 	"deepseek": {vendor: "deepseek", parallel: parallelNever, replay: replayLoop, effort: effortIn(
 		`"thinking":{"type":"disabled"}`, `"thinking":{"type":"enabled"},`+plainEffort, "", "")},
 
-	// docs.mistral.ai/api: an unknown member is refused with 422, and so are stream_options (usage
-	// comes by itself) and max_completion_tokens. An id is nine of a-z, A-Z, 0-9 (error 3280), and
-	// a user's message does not follow a result (error 3230). /capabilities/reasoning: content is a
-	// list of text and thinking chunks where the model thinks; a thread without the thinking is as
-	// good, and models that do not think refuse it, so it stays out.
+	// docs.mistral.ai/api: unknown members get 422, stream_options (usage always comes) and
+	// max_completion_tokens too. An id is nine of a-z, A-Z, 0-9 (error 3280), and a user's message
+	// may not follow a result (error 3230). /capabilities/reasoning: content of a thinking model is
+	// a list of text and thinking chunks. A thread works as well without the thinking, and other
+	// models refuse it, so it is left out.
 	"mistral": {vendor: "mistral", noUsageOption: true, shortIDs: true, order: strict, effort: mistralEffort},
 
 	// openrouter.ai/docs: comments keep the stream alive while a provider is found;
@@ -157,10 +156,10 @@ var vendors = map[string]quirks{
 		effort: effortIn("", plainEffort, "", ""), sizes: lmStudioSizes, judge: judgeLocal,
 	},
 
-	// llama.cpp tools/server/README.md: what a slot holds is default_generation_settings.n_ctx of
-	// /props, of the list only what the model was trained with; parallel_tool_calls is off unless
-	// said; what a template takes goes in chat_template_kwargs; calls need --jinja, and a prompt
-	// that is too large is exceed_context_size_error.
+	// llama.cpp tools/server/README.md: /props has the window of a slot
+	// (default_generation_settings.n_ctx), the list only that of the training. parallel_tool_calls
+	// is off by default; chat_template_kwargs carries template options. Calls need --jinja, and a
+	// prompt that is too large is exceed_context_size_error.
 	"llamacpp": {
 		vendor: "llamacpp", free: true, oneSystem: true, guests: true, effort: effortIn(unthinking,
 			`"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"%s"}`, "low", "high"),
@@ -178,7 +177,7 @@ var vendors = map[string]quirks{
 	},
 }
 
-// Vendors are the names of the vendors whose quirks are known, sorted.
+// Vendors returns the sorted names of the known vendors.
 func Vendors() []string {
 	names := slices.Collect(maps.Keys(vendors))
 	slices.Sort(names)
@@ -192,8 +191,8 @@ func quirksOf(vendor string) quirks {
 	return vendors[""]
 }
 
-// of are the quirks for one model: some vendors serve models of another one, whose templates refuse
-// what it refuses.
+// of returns the quirks for one model: some vendors serve another vendor's models with its
+// templates.
 func (q quirks) of(model string) quirks {
 	if q.guests && mistralMade(model) {
 		q.order, q.shortIDs = strict, true
@@ -207,7 +206,7 @@ func mistralMade(model string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.Contains(model, family) })
 }
 
-// noteJinja says how a server of one's own is made to take tools, or is asked without them.
+// noteJinja says how to make a self-hosted server take tools, or how to do without them.
 const noteJinja = "or ask in JSON: --dialect json, or agents.main.dialect in regie.yaml"
 
 // judgeAll knows the errors that several vendors have in common.

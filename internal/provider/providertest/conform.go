@@ -20,8 +20,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Conform is the one suite for every codec that speaks over HTTP: what a provider owes the engine,
-// whatever its format.
+// Conform is the shared test suite of all HTTP codecs: it checks the contract between provider and
+// engine.
 func Conform(t *testing.T, f *Format) {
 	t.Helper()
 	t.Run("answers", f.answers)
@@ -56,8 +56,8 @@ var (
 	}
 )
 
-// own is the software that people run themselves; all else is paid, also behind an address of this
-// machine (decision 29).
+// own is the self-hosted software; all else is paid, even behind an address of this machine
+// (decision 29).
 var own = []string{"ollama", "vllm", "lmstudio", "llamacpp"}
 
 func (f *Format) open(t *testing.T, address string, idle time.Duration) provider.Conversation {
@@ -85,7 +85,7 @@ func (f *Format) open(t *testing.T, address string, idle time.Duration) provider
 	return c
 }
 
-// send plays scenes to one request and returns what the provider makes of it.
+// send plays a scene to one request and returns the provider's reply.
 func (f *Format) send(t *testing.T, scene Scene, sink func(provider.Delta)) (*provider.Reply, error) {
 	t.Helper()
 	s := NewServer(t, f, scene)
@@ -99,7 +99,7 @@ func sketch(parts []provider.Part) (out []string) {
 		case part.Type == regie.PartCall:
 			out = append(out, part.Call.ID+" "+part.Call.Name+part.Call.Arguments)
 		case part.Type == regie.PartText && last >= 0 && strings.HasPrefix(out[last], "text "):
-			// signed text is a part of its own
+			// signed text is a separate part
 			out[last] += part.Text
 		default:
 			out = append(out, string(part.Type)+" "+part.Text)
@@ -204,8 +204,8 @@ func (f *Format) calls(t *testing.T) {
 	if f.WholeCalls || f.NoTools {
 		return // there a call comes whole or not at all
 	}
-	// A call that was cut at the limit of the reply before its first argument looks like one that
-	// has none.
+	// A call that was cut at the reply's limit before its first argument looks like one without
+	// arguments.
 	for _, arguments := range []string{"", `{"path":"a`} {
 		scene := Scene{Calls: []provider.Call{{ID: "a", Name: "f", Arguments: arguments}}, Reason: "length"}
 		if reply, err := f.send(t, scene, nil); reply != nil || provider.CodeOf(err) != regie.CodeBadReply {
@@ -214,8 +214,8 @@ func (f *Format) calls(t *testing.T) {
 	}
 }
 
-// growing goes through an exchange and compares the hash with what arrived, and a resumed
-// conversation with the one that grew.
+// growing goes through an exchange. It compares the hash with the sent request, and a resumed
+// conversation with the growing one.
 func (f *Format) growing(t *testing.T) {
 	first := Scene{Thinking: "I weigh.", Signature: "c2ln", Text: []string{"I look."}, Calls: callTwo}
 	s := NewServer(t, f, first, Scene{Calls: []provider.Call{{
@@ -253,8 +253,8 @@ func (f *Format) growing(t *testing.T) {
 	}
 }
 
-// tails has the end of a request change from one to the next: the thread before it keeps its bytes,
-// and what is sent is what was hashed.
+// tails changes the end of the request each time: the thread before it keeps its bytes, and the
+// sent bytes match the hash.
 func (f *Format) tails(t *testing.T) {
 	scenes := []Scene{{Text: []string{"I look."}, Calls: callTwo}}
 	ends := []provider.Tail{
@@ -316,7 +316,7 @@ func resultsOf(reply *provider.Reply) (out []provider.Result) {
 	return out
 }
 
-// cuts ends a stream after every byte: no reply comes of it before it is whole (spec 12.6, trap 1).
+// cuts ends a stream after every byte: an incomplete stream gives no reply (spec 12.6, trap 1).
 func (f *Format) cuts(t *testing.T) {
 	scene, wanted := Scene{
 		Thinking: "Hm.", Signature: "c2ln", Text: []string{"I look."},
@@ -349,7 +349,7 @@ func (f *Format) cuts(t *testing.T) {
 			t.Fatalf("the whole stream: %+v, %v", reply, err)
 		}
 	}
-	// A connection that breaks says what had come.
+	// An error of a broken connection carries the text so far.
 	scene.Text, scene.Cut = []string{"I was about"}, true
 	_, err := f.send(t, scene, nil)
 	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeTruncatedStream ||
@@ -358,7 +358,7 @@ func (f *Format) cuts(t *testing.T) {
 	}
 }
 
-// refusalCases are answers that refuse a request, and what a provider makes of each.
+// refusalCases are refusals of a server, and the provider's errors for them.
 var refusalCases = map[string]struct {
 	scene     Scene
 	code      regie.Code
@@ -470,7 +470,7 @@ func (f *Format) notStreams(t *testing.T) {
 	}
 }
 
-// garbage is a page under the content type of a stream: no reply comes of it.
+// garbage is a page under the content type of a stream: it gives no reply.
 func (f *Format) garbage(t *testing.T) {
 	text := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(text)(w, r) }))
@@ -545,7 +545,9 @@ func (f *Format) stopped(t *testing.T) {
 	}
 }
 
-// nobody listens there. A port that was just given back may be another test's by now.
+// nobody is an address without a listener: a port that a test just released may belong to another
+// test.
+// test.
 const nobody = "http://127.0.0.1:1"
 
 func (f *Format) offline(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 
 // EmbedFormat is a wire format of embeddings with what speaks it on either side.
 type EmbedFormat struct {
-	// Name is that of the type or vendor, Model the one that is asked for, Path what an address has
-	// behind the server's own.
+	// Name names the type or vendor, Model the requested model; Path is the path below the server's
+	// address.
 	Name, Model, Path string
 	// Open makes the embedder under test, with as many dimensions as the server has.
 	Open func(address string, idle time.Duration) (provider.Embedder, error)
@@ -35,8 +35,8 @@ type EmbedFormat struct {
 	texts    func(body []byte) (texts []string, task string)
 	answer   func(vectors [][]float32, tokens int) string
 	failure  func(s *Scene) string
-	// before is what the model wants said before a document and a query, task the name of the
-	// purpose beside the texts.
+	// before is the model's prefix of a document and a query, task the name of the purpose in the
+	// request.
 	before, task map[provider.Purpose]string
 	// tooLong is how the server refuses a text that its model does not hold.
 	tooLong Scene
@@ -131,13 +131,13 @@ func embedderOf(p provider.Embeds, err error, model string, dimensions int) (pro
 // EmbedDimensions are those of the vectors of an EmbedServer.
 const EmbedDimensions = 64
 
-// EmbedServer is a scripted server of embeddings over real HTTP. What two texts have in common of
-// words is how near their vectors are, so that what is found by it can be told. What is sent must
-// pass the strict validator of its format.
+// EmbedServer is a scripted server of embeddings over real HTTP. Texts with common words get near
+// vectors, so search results are predictable. Requests must pass the strict validator of the
+// format.
 type EmbedServer struct {
 	*httptest.Server
-	// Answer takes the place of the server's own answer to one request where it reports true. The
-	// requests are counted from 0.
+	// Answer replaces the server's own answer to a request if it returns true. Requests count from
+	// 0.
 	Answer func(w http.ResponseWriter, r *http.Request, request int, vectors [][]float32) bool
 	// Meaning is the vector of a text as it comes; nil is the function of that name.
 	Meaning func(text string) []float32
@@ -285,7 +285,7 @@ func geminiVectors(counts bool) func(vectors [][]float32, tokens int) string {
 	}
 }
 
-// openAIVectors answers in the reverse order, which index tells.
+// openAIVectors answers in reverse order, with the index of each.
 func openAIVectors(vectors [][]float32, tokens int) string {
 	data := []any{}
 	for i, v := range slices.Backward(vectors) {

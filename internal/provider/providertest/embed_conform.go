@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// EmbedConform is the one suite for every embedder over HTTP, whatever its format. What it shares
-// with the model calls of its server, Conform holds.
+// EmbedConform is the shared test suite of all HTTP embedders. Conform covers what an embedder
+// shares with the model calls of its server.
 func EmbedConform(t *testing.T, f *EmbedFormat) {
 	t.Helper()
 	t.Run("vectors", f.vectors)
@@ -38,8 +38,8 @@ func (f *EmbedFormat) open(t *testing.T, address string) provider.Embedder {
 	return e
 }
 
-// vectors: each text has its own, of length 1, in the order of the texts; the model is told the
-// purpose in its way, and the key is sent.
+// vectors: each text gets its own vector of length 1, in the order of the texts. The request
+// carries the purpose and the key.
 func (f *EmbedFormat) vectors(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	e := f.open(t, s.URL)
@@ -93,7 +93,7 @@ func cosine(a, b []float32) float64 {
 	return sum / length(a) / length(b)
 }
 
-// batches: what is no batch is not sent.
+// batches: an invalid batch is not sent.
 func (f *EmbedFormat) batches(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	e := f.open(t, s.URL)
@@ -115,8 +115,8 @@ func (f *EmbedFormat) batches(t *testing.T) {
 	}
 }
 
-// cutsTexts: one text that the model does not hold is cut, which is told, and costs the others
-// nothing.
+// cutsTexts: a text that is too long for the model is cut and reported in Cut; the others stay
+// whole.
 func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	s.Longest = 600
@@ -135,7 +135,7 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 			t.Errorf("vector %d is not that of its text: %.3f", i, near)
 		}
 	}
-	// What is beyond any model is cut before it is sent.
+	// A text beyond any model's bound is cut before it is sent.
 	most, before := 0, len(s.Requests())
 	if got, err = e.Embed(t.Context(), provider.ForDocument, []string{strings.Repeat("word ", 100_000)}); err != nil ||
 		!slices.Equal(got.Cut, []int{0}) {
@@ -147,7 +147,7 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	if _, bytes := e.Batch(); most > bytes {
 		t.Errorf("%d bytes were sent", most)
 	}
-	// A model that takes nothing at all is told as what it is, in the end.
+	// A model that takes no text at all ends in CodeContextTooLarge.
 	s.Longest = 1
 	if _, err = e.Embed(t.Context(), provider.ForDocument, []string{strings.Repeat("é", 500)}); provider.CodeOf(
 		err) != regie.CodeContextTooLarge {
@@ -155,7 +155,7 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	}
 }
 
-// broken: vectors that are none, or not those of the texts, are refused as a whole.
+// broken: invalid vectors, or those of other texts, are refused as a whole.
 func (f *EmbedFormat) broken(t *testing.T) {
 	mangled := func(change func(vectors [][]float32) [][]float32) func(http.ResponseWriter, [][]float32) {
 		return func(w http.ResponseWriter, vectors [][]float32) { f.Reply(w, change(vectors)) }
@@ -207,7 +207,7 @@ func (f *EmbedFormat) broken(t *testing.T) {
 	}
 }
 
-// cutAnswers ends an answer after every byte, in good order and in none.
+// cutAnswers ends an answer after every byte, with and without an orderly end.
 func (f *EmbedFormat) cutAnswers(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	e := f.open(t, s.URL)
@@ -240,7 +240,8 @@ func (f *EmbedFormat) cutAnswers(t *testing.T) {
 	}
 }
 
-// refuses: what a status means, Conform holds for the same server; here is what a person is told.
+// refuses: Conform covers the meaning of a status for the same server; this covers the error
+// message.
 func (f *EmbedFormat) refuses(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	e := f.open(t, s.URL)

@@ -23,8 +23,8 @@ import (
 // tails are what any thread may end with.
 var tails = []provider.Tail{{}, {Withheld: true}, {Guidance: "Answer now."}, {Withheld: true, Guidance: "Answer now."}}
 
-// tailsOf returns the ends that a vendor's way with a thread is tried with: all of them for its
-// first way, for the others the one that has all that an end can have.
+// tailsOf returns the request ends to try for a variant of a vendor: all of them for the first
+// variant, the fullest one for the others.
 func tailsOf(way int) []provider.Tail {
 	if way > 0 {
 		return tails[len(tails)-1:]
@@ -32,8 +32,8 @@ func tailsOf(way int) []provider.Tail {
 	return tails
 }
 
-// Check renders a thread as each vendor's request, in each of the ways in which that vendor's rules
-// differ, and returns what a strict server would refuse.
+// Check renders a thread as requests for each vendor and variant of its rules. It returns the
+// errors of a strict server.
 func Check(head provider.Head, turns []provider.Turn) error {
 	if head.Model == "" {
 		head.Model = "model"
@@ -108,8 +108,8 @@ func Check(head provider.Head, turns []provider.Turn) error {
 	return nil
 }
 
-// checkChat renders a thread as a request of Chat Completions to a vendor. One whose models make no
-// calls is never sent a thread with some: it is rendered in the JSON dialect.
+// checkChat renders a thread as a request of Chat Completions to a vendor. A vendor without calls
+// never gets a thread with calls, so it gets the JSON dialect.
 func checkChat(vendor string, head provider.Head, turns []provider.Turn) error {
 	if !openai.TakesTools(vendor) {
 		if slices.ContainsFunc(turns, func(turn provider.Turn) bool {
@@ -132,7 +132,7 @@ func checkChat(vendor string, head provider.Head, turns []provider.Turn) error {
 	return nil
 }
 
-// called declares what a thread calls.
+// called declares the tools that a thread calls.
 func called(turns []provider.Turn) []provider.Tool {
 	var out []provider.Tool
 	seen := map[string]bool{}
@@ -150,8 +150,8 @@ func called(turns []provider.Turn) []provider.Tool {
 	return out
 }
 
-// Watch wraps a provider: whatever is sent through it is first held to Check, and refused tells
-// what that finds.
+// Watch wraps a provider: it runs Check on each request before sending it, and passes errors to
+// refused.
 func Watch(p provider.Provider, refused func(error)) provider.Provider {
 	return &watched{Provider: p, refused: refused}
 }

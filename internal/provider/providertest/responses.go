@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// items numbers the items of Responses: the API takes none twice.
+// items numbers the items of Responses: the API takes each number once.
 var items atomic.Int64
 
 func responsesStream(s *Scene) (out []string) {
@@ -81,8 +81,8 @@ func responsesStream(s *Scene) (out []string) {
 	return out
 }
 
-// responsesInBand returns an error of a stream: in the response that failed once that has begun,
-// else by itself.
+// responsesInBand returns a stream's error: in the failed response if that has begun, else an event
+// of its own.
 func responsesInBand(s *Scene) string {
 	if len(s.Text) > 0 {
 		failed := fields{"status": "failed", "error": fields{"code": s.Kind, "message": s.Message}}

@@ -20,10 +20,10 @@ import (
 	"github.com/regie-run/regie/internal/provider/responses"
 )
 
-// Scene is what a scripted server says to one request, whatever its format.
+// Scene is the answer of a scripted server to one request, in any format.
 type Scene struct {
 	Thinking string
-	// Signature comes with the thinking where the format has such a thing.
+	// Signature comes with the thinking if the format has signatures.
 	Signature string
 	Text      []string // each is a piece of the stream
 	Calls     []provider.Call
@@ -33,15 +33,15 @@ type Scene struct {
 	// Reason is the end of the reply in the words of Chat Completions (stop, tool_calls, length);
 	// empty follows from the rest.
 	Reason string
-	// Status, if it is not 0, refuses the request with Message, and Kind where the format has one.
+	// Status, if not 0, refuses the request with Message, and with Kind if the format has one.
 	Status        int
 	Kind, Message string
 	RetryAfter    string
 	// InBand reports Kind and Message in the stream, after Text.
 	InBand bool
-	// Cut ends the connection before the end of the reply is said.
+	// Cut ends the connection before the end of the reply.
 	Cut bool
-	// Silent says no more after Text, until the client goes.
+	// Silent sends nothing after Text, until the client disconnects.
 	Silent bool
 	// Pause is waited before each piece.
 	Pause time.Duration
@@ -50,7 +50,7 @@ type Scene struct {
 // Format is a wire format with what speaks it on either side.
 type Format struct {
 	Name string
-	// Path is what an address has behind the server's own, for people.
+	// Path is the path below the server's address, for people.
 	Path string
 	// Open makes the provider under test.
 	Open func(address string, idle time.Duration) (provider.Provider, error)
@@ -62,11 +62,11 @@ type Format struct {
 	failure  func(s *Scene) string   // the body of an error
 	inBand   func(s *Scene) string
 	models   func(w http.ResponseWriter, r *http.Request, names []string) bool
-	// HasCache and HasKinds say what the format can tell: cached tokens, kinds of errors.
+	// HasCache and HasKinds say whether the format reports cached tokens and kinds of errors.
 	HasCache, HasKinds bool
-	// WholeCalls says that a call comes whole or not at all.
+	// WholeCalls says that a call comes in one piece.
 	WholeCalls bool
-	// NoTools and NoThinking say what the vendor's models do not do.
+	// NoTools and NoThinking name abilities that the vendor's models lack.
 	NoTools, NoThinking bool
 	// Vendor says that the format is a vendor's own way with another one.
 	Vendor bool
@@ -137,9 +137,9 @@ func Formats() []Format {
 	}
 }
 
-// Server is a scripted model server over real HTTP. It has no memory: which scene it plays is the
-// number of replies in the thread that it is sent, and the last one plays on. What is sent must
-// pass the strict validator of its format.
+// Server is a scripted model server over real HTTP. It is stateless: the number of replies in the
+// thread selects the scene, and the last one repeats. Requests must pass the strict validator of
+// the format.
 type Server struct {
 	*httptest.Server
 	Models []string // what it has
@@ -161,7 +161,7 @@ func NewServer(t *testing.T, format *Format, scenes ...Scene) *Server {
 	return s
 }
 
-// Requests are the bodies of what was sent.
+// Requests returns the bodies of the requests.
 func (s *Server) Requests() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +201,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.format.play(w, r, &s.scenes[step])
 }
 
-// replies counts the model's own turns in a request; what a codec puts between two others is none.
-// In Responses the items of one follow each other.
+// replies counts the model's own turns in a request, without the fillers of a codec. In Responses
+// consecutive items make one turn.
 func replies(body []byte) (n int) {
 	var request struct {
 		Messages []struct {
@@ -274,7 +274,7 @@ func (f *Format) play(w http.ResponseWriter, r *http.Request, s *Scene) {
 	}
 }
 
-// Whole is a scene as one text, as it goes over the wire.
+// Whole returns a scene as one text, as sent over the wire.
 func (f *Format) Whole(s Scene) string { return strings.Join(f.stream(&s), "") }
 
 // Serve answers one request with a text as it is, cut wherever the text is.

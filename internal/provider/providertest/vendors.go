@@ -26,12 +26,12 @@ type framing struct {
 	usage  func(s *Scene) fields        // nil is OpenAI's
 	place  string                       // of the usage: behind, finish or each
 	fail   func(s *Scene) fields        // the body of an error; nil is OpenAI's
-	inBand func(body fields) string     // how it stands in the stream; nil is a chunk of its own
+	inBand func(body fields) string     // how an error comes in the stream; nil is a chunk of its own
 	path   string                       // what an address ends in
-	models func(names []string) []route // what is served beside the chat; nil is OpenAI's list
+	models func(names []string) []route // the routes besides the chat; nil is OpenAI's list
 	noDone bool
 	crlf   bool
-	// What the format can tell.
+	// What the format reports.
 	hasCache, hasKinds bool
 }
 

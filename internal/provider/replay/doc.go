@@ -8,7 +8,7 @@
 //	{"call":2,"after":1,"provider":"p","head_of":1,"asked":[…],"failed":{…}}
 //
 // "after" continues the thread of another call, so "asked" holds only new turns; a head (prompt
-// levels, tools, settings) stands once. A recording leaves out what differs between runs: ids of
+// levels, tools, settings) comes once. A recording leaves out what differs between runs: ids of
 // calls (a result names its call by its place in the turn before), times, and the date and user
 // that open a round. {id} and {time} replace UUIDs and times in what was asked. A Player streams
 // each part of a reply in one piece. Keys of the configured providers are masked.

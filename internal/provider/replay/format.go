@@ -23,10 +23,10 @@ const (
 // call is one model call, a line of a recording.
 type call struct {
 	Number   int             `json:"call"`
-	After    int             `json:"after,omitempty"` // the call whose thread this one continues; 0 = none
+	After    int             `json:"after,omitempty"` // the number of the call that this one continues; 0 = none
 	Provider string          `json:"provider"`
 	Head     *provider.Head  `json:"head,omitempty"`
-	HeadOf   int             `json:"head_of,omitempty"` // the call that has the same head; 0 = Head stands here
+	HeadOf   int             `json:"head_of,omitempty"` // the call that has the same head; 0 = Head is set here
 	Asked    []provider.Turn `json:"asked,omitempty"`   // the turns behind the thread of After
 	Tail     provider.Tail   `json:"tail,omitzero"`
 	Reply    *provider.Reply `json:"reply,omitempty"`
@@ -44,7 +44,7 @@ func encode(v any) (string, error) {
 	return out.String(), err
 }
 
-// recording is what a file holds.
+// recording is the content of a file.
 type recording struct {
 	calls   []*call
 	threads map[regie.Hash]int // the last call with a thread
@@ -86,8 +86,8 @@ func parse(data []byte) (*recording, error) {
 	return r, nil
 }
 
-// check refuses a call that is not the next one, or whose answer the engine could not use. It
-// completes the head.
+// check refuses a call out of order, or with an answer that the engine could not use. It completes
+// the head.
 func (r *recording) check(c *call) error {
 	next := len(r.calls) + 1
 	switch {
@@ -133,7 +133,7 @@ func (r *recording) add(c *call) {
 	}
 }
 
-// turns returns all turns that a call was asked, from the beginning.
+// turns returns all turns of a call's request, from the beginning.
 func (r *recording) turns(c *call) (turns []provider.Turn) {
 	for ; ; c = r.calls[c.After-1] {
 		for _, turn := range slices.Backward(c.Asked) {

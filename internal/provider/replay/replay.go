@@ -23,7 +23,8 @@ type Player struct {
 	left []*call // what was not played
 }
 
-// Open reads a recording. It returns CodeReplayMismatch with the line where the file is not one.
+// Open reads a recording. It returns CodeReplayMismatch with the bad line if the file is not a
+// recording.
 func Open(path string) (*Player, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -45,8 +46,7 @@ func Silent() *Player {
 // Name implements provider.Provider.
 func (p *Player) Name() string { return "replay" }
 
-// Capabilities implements provider.Provider: the model of a recording speaks the dialect in which
-// it was recorded.
+// Capabilities implements provider.Provider: the model speaks the dialect of the recording.
 func (p *Player) Capabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: p.dialect == regie.DialectNative, Free: true}
 }
@@ -70,13 +70,13 @@ func (c *playing) Append(turns ...provider.Turn) {
 	c.thread.add(maskVarying, turns...)
 }
 
-// EndWith implements provider.Conversation: a recording answers the same whatever stands behind the
-// thread.
+// EndWith implements provider.Conversation. It ignores the tail: a recording finds its answer by
+// the thread.
 func (c *playing) EndWith(provider.Tail) {}
 
 // Request implements provider.Conversation: the hash of a canonical rendering, since nothing is
-// sent. Where the recording has a summary next, the prompt was larger than its budget, and it is
-// here.
+// sent. If the recording's next call is a summary, it reports a size over any budget, as the prompt
+// was then.
 func (c *playing) Request() (regie.Hash, int) {
 	data := c.Body()
 	size := len(data)
@@ -95,14 +95,14 @@ const overAnyBudget = 1 << 26
 // Body implements provider.Shower: the rendering that is hashed.
 func (c *playing) Body() []byte {
 	data, err := json.Marshal(c.turns)
-	if err != nil { // somebody else's opaque data that is no JSON
+	if err != nil { // opaque data of another provider that is not JSON
 		data = []byte(err.Error())
 	}
 	return data
 }
 
-// takeCall takes the first call with this thread that was not played. It returns CodeReplayMismatch
-// where there is none.
+// takeCall takes the first unplayed call with this thread. It returns CodeReplayMismatch if there
+// is no such call.
 func (c *playing) takeCall() (*call, error) {
 	p := c.player
 	p.mu.Lock()
@@ -133,8 +133,8 @@ func (c *playing) refuse(why string, values ...any) error {
 	}
 }
 
-// Send implements provider.Conversation: it returns what the recording has for this thread, or
-// CodeReplayMismatch where it has nothing.
+// Send implements provider.Conversation: it returns the recorded reply for this thread, or
+// CodeReplayMismatch without one.
 func (c *playing) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
 	found, err := c.takeCall()
 	if err != nil {

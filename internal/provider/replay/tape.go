@@ -22,9 +22,9 @@ type Tape struct {
 	recording *recording
 }
 
-// NewTape records into a new or empty file, or continues a recording. The file holds what was asked
-// and said, so only its owner may read it. Keys in secrets are masked, but for short ones. NewTape
-// returns CodeBadRequest where path holds something else.
+// NewTape records into a new or empty file, or continues a recording. The file holds requests and
+// replies, so only its owner may read it. Keys in secrets are masked, except short ones. NewTape
+// returns CodeBadRequest if path holds something else.
 func NewTape(path string, secrets []string) (*Tape, error) {
 	t := &Tape{mask: provider.MaskKeys(secrets...).Replace, recording: &recording{}}
 	data, err := os.ReadFile(path)
@@ -86,7 +86,7 @@ func (c *recorded) EndWith(tail provider.Tail) {
 	c.Conversation.EndWith(tail)
 }
 
-// Body implements provider.Shower where what is recorded does.
+// Body implements provider.Shower if the recorded provider does.
 func (c *recorded) Body() []byte {
 	if shower, ok := c.Conversation.(provider.Shower); ok {
 		return shower.Body()
@@ -121,8 +121,8 @@ func withoutIDs(reply *provider.Reply) *provider.Reply {
 	return &out
 }
 
-// write writes one call, whole or not at all as far as the system does that. It writes only what
-// the recording does not hold yet: the head, and the turns behind a recorded thread.
+// write writes one call, atomically as far as the system allows. It writes only what the recording
+// lacks: the head, and the turns behind a recorded thread.
 func (t *Tape) write(asked *thread, done *call) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,12 +1,11 @@
 // Package responses speaks OpenAI's Responses API (spec 6.3), always streamed, with the stream
-// guard of spec 12.6: no reply is returned before response.completed, or response.incomplete, and
-// whole, valid calls were seen.
+// guard of spec 12.6: it returns no reply before response.completed, or response.incomplete, and
+// complete, valid calls.
 //
-// Nothing is kept at the vendor (decision 52): each request says store: false and holds the whole
-// thread. What a model reasoned comes back encrypted, is stored with the thread, and goes back
-// unread, in front of what it led to.
+// The vendor stores nothing (decision 52): each request has store: false and the whole thread. A
+// model's reasoning comes encrypted, is stored with the thread, and goes back unread, in front of
+// the output that it led to.
 //
-// The codec is our own for the reasons that package openai gives for its one. It starts no
-// goroutine: Send works on its caller's, net/http keeps its own for the connection, and a timer
-// ends a silent one.
+// Package openai gives the reasons for a codec of our own. It starts no goroutine: Send works on
+// its caller's, net/http keeps its own for the connection, and a timer ends a silent one.
 package responses

@@ -21,7 +21,7 @@ type Config struct {
 	APIKey  string // empty for servers without keys
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// ContextTokens is the window of its models, in tokens; zero where nobody has said it.
+	// ContextTokens is the window of its models, in tokens; zero if not configured.
 	ContextTokens int
 }
 
@@ -31,7 +31,7 @@ type Provider struct {
 	server *wire.Server
 }
 
-// New returns a provider. It returns CodeBadRequest for an address that is none.
+// New returns a provider. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress

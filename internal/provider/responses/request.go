@@ -13,23 +13,22 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// Name is the provider's name in the parts that carry something of its own: it is replayed only
-// here.
+// Name is the provider's name on parts with data of this API, which are replayed only here.
 const Name = "responses"
 
-// Options are what a request has beside its head.
+// Options holds the request's settings besides its head.
 type Options struct {
-	// Reasons says that the model reasons before it answers: it is asked for its reasoning,
-	// encrypted, and gets it back. Such a model takes no temperature, and others refuse to be
-	// asked.
+	// Reasons says that the model reasons before it answers: the request asks for its encrypted
+	// reasoning and sends it back. Such a model refuses a temperature; others refuse to return
+	// reasoning.
 	Reasons bool
 }
 
-// Request is a request body that grows item by item, each encoded once; only its end is put on anew
-// (decision 31). It is used by one goroutine.
+// Request is a request body that grows item by item, each encoded once; only its end is rewritten
+// (decision 31). One goroutine uses it.
 //
-// A thinking part carries in Opaque the reasoning item that it is of, and which model made it; a
-// text part the phase of its message, where it has one.
+// Opaque of a thinking part is its reasoning item and model; of a text part, the phase of its
+// message if it has one.
 type Request struct {
 	wire.GrowingBody
 	server   *wire.Server
@@ -61,7 +60,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	return r, nil
 }
 
-// appendHead writes what stands before the input.
+// appendHead writes the request up to the input.
 func (r *Request) appendHead(b []byte, head provider.Head) []byte {
 	b = wire.AppendString(append(b, `{"model":`...), head.Model)
 	b = append(b, `,"stream":true,"store":false,"max_output_tokens":`...)
@@ -97,12 +96,12 @@ func encodeTools(tools []provider.Tool) []byte {
 		`,"strict":false}`, refusedAtTop...)
 }
 
-// refusedAtTop is what the API takes nowhere but inside a schema.
+// refusedAtTop are keywords that the API refuses at the top of a schema.
 var refusedAtTop = []string{"oneOf", "anyOf", "allOf", "enum", "not"}
 
-// cacheKey names what requests with one prefix share: the vendor sends those with one key to the
-// machine that has it cached. It is the same for all requests of a session and another for most
-// others, as one machine takes only so many a minute.
+// cacheKey returns the key of requests with a common prefix: the vendor routes equal keys to the
+// machine with that cache. It is the same for a session and differs for most others, because one
+// machine takes only so many requests a minute.
 func cacheKey(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])
@@ -155,8 +154,8 @@ func appendResult(b []byte, result *provider.Result) []byte {
 	return append(b, '}')
 }
 
-// assistant writes a model's own turn, in its order: each reasoning in front of what it led to
-// (spec 12.6, trap 5), and none that led to nothing.
+// assistant writes a model's own turn in order: each reasoning in front of the output that it led
+// to (spec 12.6, trap 5). Reasoning that led to no output is left out.
 func (r *Request) assistant(turn *provider.Turn) {
 	var before []*reasoning
 	lead := func() {
@@ -193,7 +192,7 @@ func appendCall(b []byte, call *provider.Call) []byte {
 	return append(b, '}')
 }
 
-// reasoning is what a thinking part carries.
+// reasoning is the vendor's data of a thinking part.
 type reasoning struct {
 	ID        string   `json:"id"`
 	Encrypted string   `json:"encrypted_content"`
@@ -223,13 +222,13 @@ func (item *reasoning) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// phased is what a text part carries.
+// phased is the vendor's data of a text part.
 type phased struct {
 	Phase string `json:"phase"`
 }
 
-// phaseOf says whether a message was a remark on the way or the answer, where the model said so:
-// newer ones want it back.
+// phaseOf returns the phase of a message, remark or answer, if the model gave one: newer models
+// want it back.
 func phaseOf(part *provider.Part) string {
 	var with phased
 	if part.Provider != Name || json.Unmarshal(part.Opaque, &with) != nil || !slices.Contains(phases, with.Phase) {

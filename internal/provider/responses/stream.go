@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// event is what we read of one streamed event. New kinds of events and items may come at any time
-// and are passed over, so what differs between kinds is read only where the kind is known.
+// event holds the fields that we read of a streamed event. New kinds of events and items are
+// skipped, so members that differ between kinds are decoded only for known ones.
 type event struct {
 	Type      string         `json:"type"`
 	Index     *int           `json:"output_index"`
@@ -148,8 +148,7 @@ func (c *collector) failed(raw []byte) error {
 	return c.server.InBand(append(append([]byte(`{"error":`), raw...), '}'))
 }
 
-// find returns the item that an event is of, by its id, else by its index; without either it is of
-// the newest.
+// find returns the item of an event by its id, else by its index, else the newest item.
 func (c *collector) find(id string, index *int) *open {
 	switch o := c.byID[id]; {
 	case o != nil:
@@ -162,8 +161,7 @@ func (c *collector) find(id string, index *int) *open {
 	return nil
 }
 
-// item returns the item of an event that holds one, and opens it if it is new: an id that was not
-// there before, whatever its index says.
+// item returns the item of an event, and opens it if its id is new, even under a known index.
 func (c *collector) item(e *event) (*open, *item, error) {
 	it := &item{}
 	if err := jsonv2.Unmarshal(e.Item, it, wire.Lenient); err != nil {
@@ -187,7 +185,7 @@ func (c *collector) item(e *event) (*open, *item, error) {
 	return o, it, err
 }
 
-// begin opens an item. Text has its part when the first of it comes.
+// begin opens an item. A text part is opened with its first text.
 func (c *collector) begin(kind, id string, index *int) (*open, error) {
 	if len(c.items) >= maxItems {
 		return nil, &provider.Error{
@@ -246,7 +244,7 @@ func (c *collector) grow(e *event, kind string) error {
 	}
 }
 
-// say adds to a message. One behind another, with nothing between them, goes on in its part.
+// say appends to a message. Consecutive messages share one part.
 func (c *collector) say(o *open, piece string) error {
 	if piece == "" {
 		return nil
@@ -261,7 +259,7 @@ func (c *collector) say(o *open, piece string) error {
 	return c.Add(o.part, piece)
 }
 
-// done takes a finished item: what of it did not come before, and what is to be sent back with it.
+// done takes a finished item: its missing pieces, and the data to send back with it.
 func (c *collector) done(o *open, it *item) error {
 	o.closed = true
 	switch it.Type {
@@ -340,8 +338,7 @@ func (c *collector) end(e *event) error {
 	return nil
 }
 
-// count takes what the server claims to have used. A claim that cannot be read costs nobody the
-// reply.
+// count records the usage that the server reports. It ignores unreadable usage and keeps the reply.
 func (c *collector) count(claimed jsontext.Value) {
 	var u usage
 	if !wire.Claimed(claimed, &u) {

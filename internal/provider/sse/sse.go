@@ -34,7 +34,7 @@ func NewLines(in io.Reader, limit int) *Lines {
 	return &Lines{in: buffer, max: limit}
 }
 
-// Release ends the reader: neither it nor what it returned may be used afterwards.
+// Release ends the reader: the reader and its results may not be used afterwards.
 func (l *Lines) Release() {
 	if l.in == nil {
 		return
@@ -98,9 +98,9 @@ func NewEvents(in io.Reader, limit int) *Events {
 	return &Events{Lines: NewLines(in, limit+16), max: limit} // the name of the field stands before it
 }
 
-// Next returns the data lines of the next event that has some, joined by line breaks; they are
-// valid until the next call. It returns io.EOF at the end of the stream, also where the stream ends
-// inside an event: such an event is not complete and is not returned (spec 12.6, trap 1).
+// Next returns the data lines of the next event with data, joined by line breaks; they are valid
+// until the next call. It returns io.EOF at the end of the stream. It drops an event without an
+// end, because it may be incomplete (spec 12.6, trap 1).
 func (e *Events) Next() ([]byte, error) {
 	e.data = e.data[:0]
 	hasData := false

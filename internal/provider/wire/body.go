@@ -18,8 +18,8 @@ type Digest struct {
 	hashed int
 }
 
-// Sum returns the SHA-256 of a request and its length: head, which is the same at each call, then
-// what only grows behind what it was at the call before, then the rest.
+// Sum returns the SHA-256 of a request and its length. head is the same at each call, grown only
+// grows, rest is new each time.
 func (d *Digest) Sum(head, grown []byte, rest ...[]byte) (regie.Hash, int) {
 	if d.sum == nil || len(grown) < d.hashed {
 		d.sum, d.hashed = sha256.New(), 0

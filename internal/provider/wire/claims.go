@@ -9,17 +9,16 @@ import (
 // characters in two.
 var Lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Said reports whether a field is there and not null.
+// Said reports whether a field is present and not null.
 func Said(raw []byte) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// Claimed reads what a server claims, of the tokens that it has used above all, and reports whether
-// it can be read. A claim that cannot costs nobody the reply.
+// Claimed decodes a value that a server reports, such as the tokens used. It returns false if the
+// value is unreadable; the reply stays valid.
 func Claimed(raw []byte, out any) bool {
 	return Said(raw) && jsonv2.Unmarshal(raw, out, Lenient) == nil
 }
 
-// maxTokens is what a server can claim of one kind of token: more would not be a number that can be
-// added up.
+// maxTokens bounds the tokens that a server can report of one kind, so that sums do not overflow.
 const maxTokens = 1 << 40
 
 // Tokens bounds a claim.

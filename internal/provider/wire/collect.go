@@ -20,11 +20,11 @@ const (
 type Collector struct {
 	// Name is the provider's name on thinking parts.
 	Name string
-	// Sink is told each delta; may be nil.
+	// Sink receives each delta; may be nil.
 	Sink func(provider.Delta)
-	// Parts are what has come, in order.
+	// Parts are the parts so far, in order.
 	Parts []*Part
-	// Finish is the vendor's reason for the end, "" before it was said.
+	// Finish is the vendor's finish reason, "" before it came.
 	Finish string
 	// Cut says that the reply ended before its end, at a limit of its length or at a filter: a call
 	// without arguments may have been about to get some.
@@ -47,7 +47,7 @@ type Part struct {
 	text     strings.Builder // text, thinking, or arguments
 }
 
-// Text is what has come of the part.
+// Text returns the text of the part so far.
 func (p *Part) Text() string { return p.text.String() }
 
 // Open begins a part of text or thinking.
@@ -76,8 +76,8 @@ func (c *Collector) Add(part *Part, text string) error {
 	return nil
 }
 
-// AddText adds to the last part if it is of the kind, and holds nothing that belongs to it alone,
-// else to a new one. The error is CodeReplyTooLarge.
+// AddText appends to the last part if that has this kind and nothing opaque, else to a new part.
+// The error is CodeReplyTooLarge.
 func (c *Collector) AddText(kind regie.PartType, text string) error {
 	if text == "" {
 		return nil
@@ -99,7 +99,7 @@ func (c *Collector) OpenCall() (*Part, error) {
 	return c.Open(regie.PartCall), nil
 }
 
-// AddCall adds to a call what came of it; empty fields came not. The error is CodeReplyTooLarge.
+// AddCall adds pieces to a call; empty fields are absent. The error is CodeReplyTooLarge.
 func (c *Collector) AddCall(part *Part, id, name, arguments string) error {
 	if id != "" {
 		part.ID = id
@@ -211,8 +211,8 @@ func (c *Collector) Reply() (*provider.Reply, error) {
 	return out, nil
 }
 
-// whole checks that a call is whole: arguments that are cut, or no object, never reach a tool (spec
-// 12.6, trap 1). What is a string by the book but wrong by the schema is the pipeline's to judge.
+// whole checks that a call is complete: cut arguments, or ones that are no object, never reach a
+// tool (spec 12.6, trap 1). The pipeline checks them against the schema.
 func (c *Collector) whole(part *Part) (string, error) {
 	text := strings.TrimSpace(part.Text())
 	switch {

@@ -1,7 +1,6 @@
-// Package wire is what the codecs of model APIs share below their formats (spec 3.6, 12.6): the
-// address and its key, the request whose bytes are not copied and whose hash does not grow dearer
-// with the thread, the stream that may not fall silent, the names of what goes wrong, and the
-// collector that returns no reply with half a call in it.
+// Package wire is the shared layer below the formats of the codecs (spec 3.6, 12.6). It has the
+// address with its key, requests without copies, an incremental hash of the thread, the idle limit
+// of a stream, and error codes. Its collector never returns a reply with an incomplete call.
 //
 // It starts no goroutine: net/http keeps its own for a connection, and a timer ends a silent one.
 package wire

@@ -18,19 +18,20 @@ import (
 type EmbedConfig struct {
 	Server      *Server
 	Name, Model string
-	// API is the word for the API in Space, with the server's address where models of the same name
-	// may differ from server to server.
+	// API names the API in Space, with the server's address if models of one name may differ
+	// between servers.
 	API string
-	// Dimensions is what is asked for; 0 leaves it to the model.
+	// Dimensions is the requested number; 0 leaves it to the model.
 	Dimensions int
 	Free       bool
 	Path       string
-	// Texts and Bytes bound a request. Longest bounds a text, in bytes; what is longer is cut, and
-	// that is known.
+	// Texts and Bytes bound a request. Longest bounds a text, in bytes; a longer text is cut and
+	// listed in Cut.
 	Texts, Bytes, Longest int
-	// Encode writes a request, with each text as it is to be given to the model.
+	// Encode writes a request with the texts as the model gets them.
 	Encode func(purpose provider.Purpose, texts []string) []byte
-	// Decode reads an answer to a request of so many texts. Its error says what is wrong with it.
+	// Decode reads the answer to a request of that many texts. Its error says what is wrong with
+	// it.
 	Decode func(body []byte, texts int) (Embedded, error)
 }
 
@@ -50,12 +51,12 @@ const maxDimensions = 1 << 14
 type Embedder struct {
 	cfg   EmbedConfig
 	space string
-	// dimensions are those of the first vectors; all others must have as many. 0: there were none.
+	// dimensions are those of the first vectors; all later ones must match. 0: there were none.
 	dimensions atomic.Int64
 }
 
-// NewEmbedder returns an embedder. It returns CodeNoModel where no model is named, and
-// CodeBadRequest for dimensions that none has.
+// NewEmbedder returns an embedder. It returns CodeNoModel without a model, and CodeBadRequest for
+// impossible dimensions.
 func NewEmbedder(cfg EmbedConfig) (*Embedder, error) {
 	switch {
 	case strings.TrimSpace(cfg.Model) == "":
@@ -89,14 +90,13 @@ func (e *Embedder) Batch() (texts, bytes int) { return e.cfg.Texts, e.cfg.Bytes 
 // Free implements provider.Embedder.
 func (e *Embedder) Free() bool { return e.cfg.Free }
 
-// bytesOfToken is how many bytes a token has at least in the text of people and programs, nearly
-// always: by it tokens are estimated where a server does not count, and no text is taken for
-// shorter than it is.
+// bytesOfToken is a lower bound of the bytes of a token in nearly all text and code. It estimates
+// tokens if a server does not count, and never takes a text for shorter than it is.
 const bytesOfToken = 3
 
-// Embed implements provider.Embedder. What a server refuses because it is too much is sent in
-// halves: first the batch, then the text, whose beginning is what it means as far as this model can
-// say. What is refused costs nothing.
+// Embed implements provider.Embedder. If the server refuses a batch as too large, Embed sends its
+// halves, and in the end the first half of a single text, listed in Cut. A refused request
+// costs nothing.
 func (e *Embedder) Embed(ctx context.Context, purpose provider.Purpose, texts []string) (*provider.Embedding, error) {
 	size := 0
 	for _, text := range texts {
@@ -209,7 +209,7 @@ func (e *Embedder) ask(ctx context.Context, purpose provider.Purpose, before str
 	return answer, e.check(answer.Vectors)
 }
 
-// check makes vectors of length 1, and refuses those that are none or are not like the others.
+// check scales vectors to length 1, and refuses invalid or mismatched ones.
 func (e *Embedder) check(vectors [][]float32) error {
 	wanted := int(e.dimensions.Load())
 	if wanted == 0 {

@@ -123,7 +123,7 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 	return e
 }
 
-// judge asks those who know the vendor.
+// judge applies the vendor's own rules to an error.
 func (s *Server) judge(e *provider.Error, kind, said string, body []byte) {
 	if s.cfg.Judge != nil {
 		s.cfg.Judge(e, kind, said)
@@ -133,8 +133,8 @@ func (s *Server) judge(e *provider.Error, kind, said string, body []byte) {
 	}
 }
 
-// InBand names an error that the server sent in place of the rest of a stream: it is its own word,
-// in the form of an error's body.
+// InBand returns the error that the server sent instead of the rest of a stream; data has the form
+// of an error body.
 func (s *Server) InBand(data []byte) *provider.Error {
 	said, kind := VendorWords(s.hide(data))
 	e := (&provider.Error{Code: regie.CodeProviderBusy, Retryable: true}).
@@ -146,7 +146,7 @@ func (s *Server) InBand(data []byte) *provider.Error {
 		e.Code, e.Retryable = regie.CodeContextTooLarge, false
 	}
 	s.judge(e, kind, said, data)
-	// after those who take a status for the answer's own
+	// after the rules that take a status as the answer's own
 	if e.Code == regie.CodeProviderBusy && e.Status == 0 && overloaded(kind) {
 		e.Status = http.StatusServiceUnavailable
 	}
@@ -175,8 +175,8 @@ func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	return (&provider.Error{Code: regie.CodeProviderRejected, Misplaced: true}).Tell(told)
 }
 
-// tooLong reports whether a request was refused because the model's window does not hold it:
-// vendors and local servers have no common word for that.
+// tooLong reports whether a request was refused as too large for the model's window: vendors and
+// local servers share no code for that.
 func tooLong(status int, kind, said string) bool {
 	if status == http.StatusRequestEntityTooLarge || kind == "context_length_exceeded" ||
 		kind == "exceed_context_size_error" {
@@ -195,7 +195,7 @@ func tooLong(status int, kind, said string) bool {
 	return false
 }
 
-// said is an error as vendors write it; some have its members at the top, some below "error".
+// said is an error body; some vendors put its members at the top, some below "error".
 type said struct {
 	Message json.RawMessage `json:"message"`
 	Type    string          `json:"type"`
@@ -209,8 +209,8 @@ type said struct {
 	} `json:"metadata"`
 }
 
-// VendorWords finds the vendor's own message and its kind of error in an error's body. A kind that
-// is a number is one only where there is no other word.
+// VendorWords returns the vendor's message and kind of error from an error body. A numeric kind
+// counts only if there is no other.
 func VendorWords(data []byte) (message, kind string) { return vendorWords(data, 0) }
 
 func vendorWords(data []byte, depth int) (message, kind string) {
@@ -264,7 +264,7 @@ func vendorWords(data []byte, depth int) (message, kind string) {
 	return Clip(OneLine(message), 300), inner.Type
 }
 
-// text is a JSON string's text; anything else is shown as it is written.
+// text returns the text of a JSON string, and other values as JSON.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil || string(raw) == "null" {
@@ -273,15 +273,14 @@ func text(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// maxWish is the longest time to wait that a vendor is believed: one beyond it is a slip, and is
-// asked again after a day.
+// maxWish bounds a vendor's Retry-After: a longer one is taken for a mistake, and the retry comes
+// after a day.
 const maxWish = 24 * time.Hour
 
-// Wish is a vendor's wish to be asked again after a time, held to a day; less than nothing is no
-// wish.
+// Wish bounds a vendor's Retry-After to zero and a day.
 func Wish(d time.Duration) time.Duration { return min(max(0, d), maxWish) }
 
-// RetryAfter reads the vendor's wish: seconds, or an HTTP date; 0 if there is none.
+// RetryAfter returns the Retry-After of the vendor: seconds, or an HTTP date; 0 if absent.
 func RetryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(value, 64); seconds > 0 && (err == nil || errors.Is(err, strconv.ErrRange)) {

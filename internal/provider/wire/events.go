@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/provider/sse"
 )
 
-// Endpoint is where a request is posted that a stream of events answers.
+// Endpoint is the address of a request that gets a stream of events.
 type Endpoint struct {
 	Server *Server
 	Path   string

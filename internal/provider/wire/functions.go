@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// objectSchema returns the schema of a tool's arguments for an API that takes no schema but one of
-// an object, without the keys of refused at its top; the tool itself still checks what they say.
+// objectSchema returns the schema of a tool's arguments for an API that takes objects only, without
+// the refused keys at its top. The tool itself still validates its arguments.
 func objectSchema(schema json.RawMessage, refused []string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil {
@@ -43,7 +43,7 @@ func ShortID(id string, longest int) string {
 	return HashID(id)
 }
 
-// HashID is an id that stands for one which an API does not take.
+// HashID returns a replacement for an id that an API does not accept.
 func HashID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return "call_" + hex.EncodeToString(sum[:16])

@@ -6,9 +6,9 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// instructions are what models want said before a text, as their makers' cards have it; without it
-// they find less, and nothing says so. A model that is not here wants nothing, or nobody knows
-// what.
+// instructions are the prefixes that embedding models expect, from their makers' cards. A model
+// finds less without its prefix, and no error reports that. A model not in the list needs none, or
+// its needs are unknown.
 var instructions = []struct {
 	// family is how the model's name begins, without its maker and in small letters.
 	family, query, document string
@@ -36,7 +36,7 @@ const (
 	webSearch = "Instruct: Given a web search query, retrieve relevant passages that answer the query"
 )
 
-// Instruction is what stands before a text of a model, whoever serves it; it may be empty.
+// Instruction returns the prefix of a text for a model on any server; it may be empty.
 func Instruction(model string, purpose provider.Purpose) string {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	// as LM Studio calls what embeds: text-embedding-nomic-embed-text-v1.5

@@ -10,10 +10,10 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// listedModel is what servers say of a model in their lists, each with members of its own.
+// listedModel is an entry of a server's model list; servers use different members.
 type listedModel struct {
 	ID   string `json:"id"`
-	Name string `json:"name"` // Gemini and Ollama have it in place of an id
+	Name string `json:"name"` // Gemini and Ollama have it instead of an id
 	// The window: vLLM; OpenRouter; Mistral and LM Studio; Groq; Anthropic; Gemini; LM Studio of a
 	// model in memory.
 	MaxModelLen         int `json:"max_model_len"`
@@ -23,7 +23,7 @@ type listedModel struct {
 	MaxInputTokens      int `json:"max_input_tokens"`
 	InputTokenLimit     int `json:"inputTokenLimit"`
 	LoadedContextLength int `json:"loaded_context_length"`
-	// llama.cpp: what the model was trained with, and what it was loaded with.
+	// llama.cpp: the context of the training, and of the loaded model.
 	Meta struct {
 		Trained int `json:"n_ctx_train"`
 		Loaded  int `json:"n_ctx"`
@@ -35,7 +35,7 @@ type listedModel struct {
 	} `json:"top_provider"`
 	MaxTokens        int `json:"max_tokens"`
 	OutputTokenLimit int `json:"outputTokenLimit"`
-	// SupportedParameters is OpenRouter's list of what a model takes, Methods is Gemini's.
+	// SupportedParameters is OpenRouter's list of a model's parameters, Methods is Gemini's.
 	SupportedParameters []string        `json:"supported_parameters"`
 	Methods             []string        `json:"supportedGenerationMethods"`
 	Thinking            json.RawMessage `json:"thinking"` // Gemini: true
@@ -44,7 +44,7 @@ type listedModel struct {
 	Capabilities json.RawMessage `json:"capabilities"`
 }
 
-// capabilities are what the server says, over what is known.
+// capabilities returns the known capabilities, overridden by those that the server reports.
 func (m *listedModel) capabilities(known provider.Capabilities) provider.Capabilities {
 	known.ContextTokens = cmp.Or(m.Meta.Loaded, m.LoadedContextLength, max(m.MaxModelLen, m.ContextLength,
 		m.MaxContextLength, m.ContextWindow, m.MaxInputTokens, m.InputTokenLimit, m.Meta.Trained), known.ContextTokens)
@@ -75,8 +75,8 @@ func (m *listedModel) capabilities(known provider.Capabilities) provider.Capabil
 	return known
 }
 
-// Models asks the server for the list of its models at path. known returns what is known of a model
-// by its name. Models that generate nothing are left out where the server says so.
+// Models requests the list of models at path. known returns a model's capabilities by its name.
+// Models that the server marks as not generating are left out.
 func (s *Server) Models(ctx context.Context, path string,
 	known func(name string) provider.Capabilities,
 ) ([]provider.Model, error) {

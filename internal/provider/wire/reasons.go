@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reasons says that a model reasons before it answers. Those of generation 4 and before do not, nor
-// do those that are made for talk; what is not known is taken for a newer one.
+// Reasons reports whether a model reasons before it answers. Generation 4 and earlier and chat
+// models do not; an unknown name counts as newer.
 func Reasons(model string) bool {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	name = strings.TrimPrefix(name, "ft:")

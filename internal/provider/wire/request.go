@@ -12,7 +12,7 @@ import (
 // only for sending (decision 31). It is used by one goroutine.
 type GrowingBody struct {
 	text []byte
-	// Tail is what the requests from now on end with.
+	// Tail is the end of all further requests.
 	Tail provider.Tail
 	// Close returns the end of the body. It returns new bytes at each call: the transport may still
 	// read those of the call before.
@@ -65,9 +65,9 @@ func AppendList[T any](b []byte, list []T, appendItem func(b []byte, item T) []b
 	return append(b, ']')
 }
 
-// AppendTools writes the declarations of tools as a JSON list. open stands before the name of each,
-// schema before that of its arguments, and end behind it; refused are keys that the API takes
-// nowhere at the top of a schema.
+// AppendTools writes the declarations of tools as a JSON list. open precedes each name, schema
+// precedes its parameters, and end follows them. refused are keys that the API refuses at the top
+// of a schema.
 func AppendTools(b []byte, tools []provider.Tool, open, schema, end string, refused ...string) []byte {
 	return AppendList(b, tools, func(b []byte, t provider.Tool) []byte {
 		b = AppendString(append(b, open...), t.Name)
@@ -82,7 +82,7 @@ func AppendFunctions(tools []provider.Tool) []byte {
 	return AppendTools([]byte(`,"tools":`), tools, `{"type":"function","function":{"name":`, `,"parameters":`, "}}")
 }
 
-// Opaque encodes what a part carries for its vendor.
+// Opaque encodes a part's data for its vendor.
 func Opaque(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil { // strings always encode

@@ -30,16 +30,16 @@ type Config struct {
 	Header http.Header
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// NotRunning is what to do where nothing answers on this machine, such as "start the model
+	// NotRunning is the remedy if no server answers on this machine, such as "start the model
 	// server there".
 	NotRunning regie.Sentence
 	// Dial connects to the server; nil dials TCP. It is for servers that listen elsewhere.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Judge knows what a vendor means by an error beyond its HTTP status; it may change the code,
-	// and what is retried. May be nil.
+	// Judge interprets a vendor's error beyond its HTTP status; it may change the code and whether
+	// to retry. May be nil.
 	Judge func(e *provider.Error, kind, said string)
-	// Details reads what else a vendor says in the body of an error, after Judge; it may change
-	// what is retried and when. May be nil.
+	// Details reads further data of a vendor's error body, after Judge; it may change whether and
+	// when to retry. May be nil.
 	Details func(e *provider.Error, body []byte)
 }
 
@@ -52,7 +52,7 @@ type Server struct {
 	client *http.Client
 }
 
-// New returns a server. It returns CodeBadRequest for an address that is none.
+// New returns a server. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Server, error) {
 	u, err := url.Parse(strings.TrimRight(cfg.Address, "/"))
 	switch {
@@ -116,8 +116,8 @@ func IsLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Hide takes the key out of what an error says: some servers quote the one that they refuse, and
-// what they say is stored and shown.
+// Hide masks the key in an error: some servers quote a refused key, and errors are stored and
+// shown.
 func (s *Server) Hide(err *error) {
 	if failed, ok := errors.AsType[*provider.Error](*err); ok {
 		failed.Partial = string(s.hide([]byte(failed.Partial)))
@@ -127,8 +127,8 @@ func (s *Server) Hide(err *error) {
 	}
 }
 
-// hide takes the server's keys out of what it said, in one pass: what stands in place of one is not
-// looked at for another.
+// hide masks the server's keys in its text in one pass, so the mask of one key is not searched for
+// another.
 func (s *Server) hide(said []byte) []byte {
 	var keys []string
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
@@ -159,8 +159,8 @@ func (s *Server) Post(ctx context.Context, path string, body [][]byte, kinds ...
 	return stream, nil
 }
 
-// Call sends a request, without a body if that is nil, and returns the whole of its answer, a JSON
-// document of at most so many bytes; errors are those of Post.
+// Call sends a request, with an empty body if that is nil, and returns the whole answer, a JSON
+// document of at most most bytes. Errors are those of Post.
 func (s *Server) Call(ctx context.Context, path string, body []byte, most int) ([]byte, error) {
 	var content [][]byte
 	if body != nil {
@@ -215,7 +215,7 @@ func (s *Server) open(ctx context.Context, path string, body [][]byte, accept st
 			request.ContentLength += int64(len(piece))
 		}
 		request.Header.Set("Content-Type", "application/json")
-		// An idle connection that the server has just closed is replaced without a word: nothing
+		// If the server just closed an idle connection, the transport silently replaces it: nothing
 		// was sent on it.
 		request.GetBody = func() (io.ReadCloser, error) {
 			readers := make([]io.Reader, len(body))
@@ -246,7 +246,7 @@ func (s *Server) open(ctx context.Context, path string, body [][]byte, accept st
 	return stream, nil
 }
 
-// maxAnswer bounds what is read of an answer that is no stream, in bytes.
+// maxAnswer bounds the reading of an answer that is not a stream, in bytes.
 const maxAnswer = 8 << 20
 
 // Ask sends a JSON document, if in is not nil, and reads the answer into out. Errors are those of
@@ -292,7 +292,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close lets go of the connection.
+// Close releases the connection.
 func (s *Stream) Close() {
 	s.silence.Stop()
 	s.cancel(nil)
@@ -302,5 +302,5 @@ func (s *Stream) Close() {
 // Since is the time since the request was sent.
 func (s *Stream) Since() time.Duration { return time.Since(s.began) }
 
-// Failed names an error of Read, or of a reader on top of it.
+// Failed translates an error of Read, or of a reader on top of it.
 func (s *Stream) Failed(err error) error { return s.server.failed(s.outer, s.inner, err, true) }

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// Vector reads a vector: a list of numbers. null is no number: that is how some servers write one
-// that is none.
+// Vector reads a vector, a list of numbers. It refuses null, which some servers write for NaN.
 func Vector(raw []byte) ([]float32, error) {
 	var numbers []*float32
 	switch err := json.Unmarshal(raw, &numbers); {

@@ -18,41 +18,40 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Others connects the processes on one database: each notifies the others of grown logs (spec
-// 11.1). The zero value neither notifies nor listens.
+// Others sets up the notifications between the processes of one database: which logs have grown
+// (spec 11.1). The zero value neither sends nor receives.
 type Others struct {
-	// Holder is this process's name in leases: it notifies while another holder's lease is in
-	// force. Empty never notifies.
+	// Holder is this process's name in leases. The process sends while another holder's lease is
+	// valid; empty never sends.
 	Holder string
-	// Heard is called, on one goroutine, when another process has appended to the log of a session;
-	// Missed, when any log may have grown, because the listening connection is new. Neither may
-	// block. A process without Heard does not listen.
+	// Heard is called, on one goroutine, when another process has made the log of a session grow.
+	// Missed is called after a reconnect, when any log may have grown. Neither may block. A process
+	// without Heard does not listen.
 	Heard  func(session regie.ID)
 	Missed func()
 }
 
 const (
-	// tellEvery is how far apart two tellings are at least: what is committed in between goes with
-	// the next one.
+	// tellEvery is the least time between two sends: later commits go with the next one.
 	tellEvery = 5 * time.Millisecond
-	// tellLast bounds what a store that is closed still tells.
+	// tellLast bounds the last send of a store that closes.
 	tellLast = 2 * time.Second
-	// listenPing is the silence of a connection after which it is pinged, pingPatience the time for
-	// the answer.
+	// listenPing is how long a connection may be silent before it is pinged, and pingPatience how
+	// long it has to answer.
 	listenPing, pingPatience = 5 * time.Second, 5 * time.Second
 	relistenMost             = 2 * time.Second
 )
 
-// feed sends and receives a store's notifications. Its two goroutines end with close.
+// feed sends and receives the notifications of a store. Its two goroutines end with close.
 //
-// It notifies after the commit, not in it: PostgreSQL serialises the commits of notifying
-// transactions, each with its own write to the disk (docs/design.md has the figures). So a crash in
-// between loses a notification; readers look at their log from time to time anyway.
+// It sends after the commit, not in it: PostgreSQL serializes the commits of transactions that
+// notify, each with its own write to the disk (docs/design.md has the figures). So a process that
+// dies in between sends nothing; readers of a log poll it now and then anyway.
 type feed struct {
 	pool    *pgxpool.Pool
 	conn    *pgx.ConnConfig
 	channel string
-	self    string // begins what this process tells
+	self    string // prefix of this process's payloads
 	others  Others
 
 	mu     sync.Mutex
@@ -85,20 +84,20 @@ func newFeed(pool *pgxpool.Pool, conn *pgx.ConnConfig, schema string, others Oth
 	return f
 }
 
-// channelOf returns the channel of a schema: its name alone could be too long for one.
+// channelOf returns the channel of a schema, as a hash: the schema's name could be too long.
 func channelOf(schema string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(schema))
 	return fmt.Sprintf("regie_%016x", h.Sum64())
 }
 
-// close tells what is left to tell, and ends both goroutines. It may be called again.
+// close sends the remaining notifications, and ends both goroutines. It may be called again.
 func (f *feed) close() {
 	f.end()
 	f.group.Wait()
 }
 
-// beside wraps a Notify that also notifies the other processes. It never blocks.
+// beside wraps a Notify so that the other processes are notified too. It never blocks.
 func (f *feed) beside(notify store.Notify) store.Notify {
 	return func(session regie.ID, added []regie.Event) {
 		if notify != nil {
@@ -144,11 +143,11 @@ func (f *feed) telling() {
 	}
 }
 
-// tellOthers tells only where another process has a lease.
+// tellOthers sends only while another process has a lease.
 const tellOthers = `SELECT count(pg_notify($1, payload)) FROM unnest($2::text[]) payload
 	WHERE EXISTS (SELECT 1 FROM holders WHERE name <> $3 AND until > clock_timestamp())`
 
-// tell sends what is untold; what cannot be sent stays untold.
+// tell sends the pending notifications, and keeps those that it cannot send.
 func (f *feed) tell() error {
 	f.mu.Lock()
 	untold := f.untold
@@ -186,8 +185,8 @@ func (f *feed) listening() {
 	}
 }
 
-// listen hears the others on one connection until that ends, and reports whether it began. What
-// they said before is missed.
+// listen receives notifications on one connection until that ends, and reports whether it began.
+// Earlier notifications are missed.
 func (f *feed) listen() (began bool) {
 	ctx := f.lives
 	conn, err := pgx.ConnectConfig(ctx, f.conn)
@@ -207,7 +206,7 @@ func (f *feed) listen() (began bool) {
 		switch {
 		case err == nil:
 			f.hear(said.Payload)
-		case ctx.Err() == nil && silent && !conn.IsClosed(): // one whose other end is gone is silent too
+		case ctx.Err() == nil && silent && !conn.IsClosed(): // silence may also mean a dead peer
 			asks, cancel := context.WithTimeout(ctx, pingPatience)
 			err = conn.Ping(asks)
 			cancel()
@@ -220,14 +219,14 @@ func (f *feed) listen() (began bool) {
 	}
 }
 
-// hear reads what another process told.
+// hear handles a notification of another process.
 func (f *feed) hear(payload string) {
 	self, told, _ := strings.Cut(payload, " ")
 	if self == f.self {
 		return
 	}
 	session, err := regie.ParseID(told)
-	if err != nil { // what a newer program says
+	if err != nil { // from a newer program
 		f.others.Missed()
 		return
 	}

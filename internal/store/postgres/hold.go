@@ -10,13 +10,12 @@ import (
 )
 
 // Every transition begins by locking the row of its log in chains, before it reads anything of the
-// session: what a session has hangs under it, so two transitions of one session never run at once,
-// and each statement after the lock sees all that was committed before (READ COMMITTED takes a
-// snapshot for each statement). So SERIALIZABLE has nothing left to find. Sessions' logs are locked
-// before their workspace's, several in the order of their numbers; what waits in a circle all the
-// same is ended by PostgreSQL and run again.
+// session. So two transitions of one session never run at once, and each statement after the lock
+// sees every earlier commit (READ COMMITTED takes a snapshot for each statement). SERIALIZABLE
+// would find no conflict. Sessions' logs are locked before their workspace's, several in the order
+// of their numbers. If transitions deadlock all the same, PostgreSQL ends one and it runs again.
 
-// logsOf are the conditions on chains c by which a transition names the logs that it holds.
+// logsOf are the conditions on chains c for each way to name logs.
 var logsOf = map[sqlite.Holding]string{
 	sqlite.ByChain:    "c.n = $1::bigint",
 	sqlite.ByOwner:    "c.owner_id = $1",
@@ -30,7 +29,7 @@ var logsOf = map[sqlite.Holding]string{
 }
 
 const (
-	// A change of a session's row also locks its log's row; locking the log's alone is enough,
+	// A transition that changes a session's row has locked its log's row. The log's row is enough,
 	// because every transition writes it.
 	lockLogs = "SELECT c.n, c.head, c.mac FROM chains c WHERE %s ORDER BY c.n FOR NO KEY UPDATE OF c"
 )
@@ -46,8 +45,8 @@ func (s *statements) Hold(by sqlite.Holding, key any) {
 	}}, []any{key})
 }
 
-// lockSlots locks what is no row: a user's slots in a workspace. It belongs to a log's lock, which
-// comes before it.
+// lockSlots locks a user's slots in a workspace, which have no row of their own. The transition
+// holds a log before it.
 const lockSlots = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1::uuid::text || ' ' || $2::uuid::text, 0))"
 
 // HoldSlots implements sqlite.Statements.
@@ -74,7 +73,7 @@ func held(row []driver.Value) (chain, seq int64, mac []byte, err error) {
 // Held implements sqlite.Statements.
 func (s *statements) Held(chain int64) (seq int64, mac []byte, err error) {
 	l, ok := s.held[chain]
-	if !ok { // it may be among what is still queued
+	if !ok { // its statement may still be queued
 		if err := s.flush(); err != nil {
 			return 0, nil, err
 		}
@@ -86,16 +85,16 @@ func (s *statements) Held(chain int64) (seq int64, mac []byte, err error) {
 	return l.seq, l.mac, nil
 }
 
-// stalled selects the connections of this user that hold locks here while their process has been
-// silent for the server's limit of idle transactions: it was suspended or cut off within a batch,
-// where the server waits without limit.
+// stalled selects this user's connections that hold logs and have sent nothing for as long as the
+// server allows an idle transaction. Their process was stopped, or cut off, between the statements
+// of one batch, where the server waits for it without limit.
 const stalled = `SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid)) FROM pg_stat_activity a
 	WHERE a.datname = current_database() AND a.usename = current_user AND a.pid <> pg_backend_pid()
 		AND a.state = 'active' AND a.wait_event_type = 'Client' AND a.state_change < clock_timestamp() - interval '4 seconds'
 		AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'chains'::regclass AND l.mode = 'RowShareLock' AND l.granted)`
 
-// endStalled ends them, and reports whether there were any: a waiter for their locks would wait in
-// vain. Their transitions were not committed, and a process that wakes up runs them again.
+// endStalled ends them, and reports whether it ended any: waiting for their locks is in vain. Their
+// transactions are rolled back, and a process that continues runs its transition again.
 func (b *backend) endStalled(ctx context.Context) bool {
 	var ended int
 	return b.pool.QueryRow(ctx, stalled).Scan(&ended) == nil && ended > 0

@@ -11,24 +11,24 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// Inspection is what can be told of a database from here without changing anything in it (spec
-// 10.1, doctor). Where Err is set the rest is what was found out before.
+// Inspection is the state of a database, read without changing anything in it (spec 10.1, doctor).
+// Where Err is set, the other fields hold only earlier findings.
 type Inspection struct {
 	Err  error         // why it cannot be reached or used, with its code
-	Took time.Duration // from nothing to a first answer
+	Took time.Duration // from connecting to the first answer
 
-	Place, Schema, Version string // host/name, the schema's name, the server's version as it says it
+	Place, Schema, Version string // host/name, schema, version as the server reports it
 	User                   string
 	Fsync                  bool
 	Size                   int64 // of all tables of the schema, in bytes
 	// Current is the version of the schema, 0 where it is empty or not there; Newest is what this
 	// program writes.
 	Current, Newest int64
-	Key             error // what is wrong with the audit key, where the logs need it
+	Key             error // why the audit key is unusable, where the logs need it
 }
 
-// Inspect looks at the database that the settings name: it writes nothing and takes no lock. Dir
-// holds the audit key.
+// Inspect reads the database of the settings: it writes nothing and takes no lock. Dir holds the
+// audit key.
 func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 	pools, err := parse(cfg.URL)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// maxDamage is how many kinds of damage are named.
+// maxDamage bounds how many kinds of damage are listed.
 const maxDamage = 3
 
 // CheckIntegrity implements sqlite.Backend: amcheck looks at tables and indexes where this user may
@@ -26,7 +26,7 @@ func (b *backend) CheckIntegrity(ctx context.Context, db *sql.DB) error {
 	}
 	var damage []string
 	for i := 0; i < len(tables) && len(damage) < maxDamage; i++ {
-		// The whole row as text, so that values stored outside the table are read too.
+		// The whole row as text, so that values outside the table (TOAST) are read too.
 		_, err := db.ExecContext(ctx, fmt.Sprintf("SELECT sum(length(t::text)) FROM %s t",
 			pgx.Identifier{tables[i]}.Sanitize()))
 		var state *pgconn.PgError

@@ -22,7 +22,7 @@ import (
 var migrations embed.FS
 
 // prepare brings the schema forward and returns the audit key, and the version of the schema. Of
-// processes that start at once one does it and the others wait.
+// several processes that start at once, one migrates and the others wait.
 func prepare(ctx context.Context, c *pgx.ConnConfig, cfg Config, schema string) (key []byte, known int64, err error) {
 	settings := c.Copy()
 	settings.RuntimeParams["statement_timeout"], settings.RuntimeParams["lock_timeout"] = "0", "0"
@@ -61,7 +61,7 @@ func lockOf(schema string) int64 {
 	return int64(h.Sum64()) // any number will do
 }
 
-// fit refuses a server that the store cannot work on.
+// fit refuses an unsuitable server.
 func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 	var version int
 	var shown, encoding string
@@ -77,16 +77,16 @@ func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 	case encoding != "UTF8":
 		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8",
 			encoding)
-	case onlyRead && !cfg.ReadOnly: // a standby too; said at once: the first transition would wait for a server that takes over
+	case onlyRead && !cfg.ReadOnly: // a standby too; refused here, because the first transition would wait for a failover
 		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", readOnly)
 	}
 	return nil
 }
 
-// migrate brings the schema forward (spec 11.1), never back, never onto a newer one and never below
-// an engine, and returns its version. Each step is a transaction.
+// migrate brings the schema forward (spec 11.1), never back and never under a running engine, and
+// returns its version. It refuses a newer schema. Each step is a transaction.
 func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) (newest int64, err error) {
-	var there bool // asked first: IF NOT EXISTS wants the right to make one
+	var there bool // IF NOT EXISTS would need the right to create one
 	if err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)",
 		schema).Scan(&there); err == nil && !there {
 		_, err = conn.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize())
@@ -112,8 +112,8 @@ func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, fil
 	return m.Newest, err
 }
 
-// nobodyThere refuses a migration below an engine that lives: it knows the tables as they were. One
-// that begins meanwhile is refused its lease.
+// nobodyThere refuses a migration while an engine lives that knows the old tables. An engine that
+// starts meanwhile gets no lease.
 func nobodyThere(ctx context.Context, conn *sql.Conn, schema string, current, newest int64) error {
 	if current == 0 {
 		return nil
@@ -127,7 +127,7 @@ func nobodyThere(ctx context.Context, conn *sql.Conn, schema string, current, ne
 		"the database has schema %d in %s and must be migrated to %d, and an engine of the older program works on it (%s): stop all engines first; one that has died counts for some seconds more", current, schema, newest, engine.String)
 }
 
-// checkSchema refuses a database that has not this program's schema; it changes nothing.
+// checkSchema refuses a database without this program's schema; it changes nothing.
 func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) error {
 	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, files)
 	if err != nil {
@@ -147,8 +147,8 @@ func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string,
 	return nil
 }
 
-// version returns the version of a schema, 0 for a new one, and CodeNewerSchema or CodeSchemaTooOld
-// for one that cannot be migrated.
+// readVersion returns the version of a schema, 0 for a new one. It returns CodeNewerSchema or
+// CodeSchemaTooOld for one that cannot be migrated.
 func readVersion(ctx context.Context, m sqlite.Migrator, conn *sql.Conn, schema string) (current int64, err error) {
 	current, err = schemaVersion(ctx, conn, schema)
 	switch {
@@ -164,13 +164,13 @@ func readVersion(ctx context.Context, m sqlite.Migrator, conn *sql.Conn, schema 
 	return current, nil
 }
 
-// schemaVersion reads the version that goose keeps; 0 for a new schema. Asking through goose would
-// write into a newer program's.
+// schemaVersion reads the version that goose keeps; 0 for a new schema. goose itself would write
+// into a newer program's schema.
 func schemaVersion(ctx context.Context, conn *sql.Conn, schema string) (version int64, err error) {
 	var there, ours bool
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'goose_db_version'),
 		coalesce(has_schema_privilege((SELECT oid FROM pg_namespace WHERE nspname = $1), 'USAGE'), true)`, schema).Scan(&there, &ours)
-	if err == nil && !ours { // the tables of a schema that may not be used are said not to be there
+	if err == nil && !ours { // without the right to use a schema its tables look missing
 		err = &pgconn.PgError{Code: "42501", Message: "permission denied for schema " + schema}
 	}
 	if err != nil || !there {
@@ -183,9 +183,9 @@ func schemaVersion(ctx context.Context, conn *sql.Conn, schema string) (version 
 	return version, err
 }
 
-// agreeOnKey returns the key of the data directory, which is made only for a database that has none
-// yet: all processes that write to it need the same one, so that each can go on with and verify
-// what another one wrote (decision 15).
+// agreeOnKey returns the key of the data directory, and makes one only for a database without a
+// key. All processes of a database need the same key, to continue and verify each other's logs
+// (decision 15).
 func agreeOnKey(ctx context.Context, conn *sql.Conn, dir string) ([]byte, error) {
 	var recorded string
 	err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = $1", sqlite.RecordedKey).Scan(&recorded)

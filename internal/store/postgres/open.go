@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// DefaultSchema is where the tables are unless the URL names another schema by search_path.
+	// DefaultSchema is the schema of the tables, unless search_path in the URL names another one.
 	DefaultSchema = "regie"
-	// MinVersion is the oldest server that the store is tried on, as server_version_num.
+	// MinVersion is the oldest tested server, as server_version_num.
 	MinVersion   = 150000
 	writerCount  = 16
 	readerCount  = 8
@@ -31,29 +31,30 @@ const (
 
 // Config sets up a store. URL and Dir are required.
 type Config struct {
-	// URL is that of the database, postgres://user:password@host:port/name; what libpq knows in one
-	// is known here too. search_path in it names the schema.
+	// URL is the database's, postgres://user:password@host:port/name, with libpq's parameters.
+	// search_path in it names the schema.
 	URL string
-	// Dir is the data directory: it holds audit.key, which all processes of one database need the
-	// same of.
+	// Dir is the data directory. It holds audit.key, which must be the same for all processes of
+	// one database.
 	Dir    string
 	Notify store.Notify                      // on the goroutine of the caller
-	Gate   func(committed, wrote bool) error // as sqlite.Config has it
-	// Others exchanges notifications of commits; unused in a store for reading.
+	Gate   func(committed, wrote bool) error // as in sqlite.Config
+	// Others sets up notifications between processes; unused where the store is opened for reading.
 	Others Others
-	// ReadOnly opens the store for reading: it makes and migrates nothing, and needs no key but for
-	// Verify.
+	// ReadOnly opens the store for reading: it makes and migrates nothing, and needs the key only
+	// for Verify.
 	ReadOnly bool
-	// Migrations replaces the migrations of this program: for tests of the next one.
+	// Migrations replaces the migrations of this program, in tests.
 	Migrations fs.FS
-	// MinVersion refuses older servers than the constant of that name does.
+	// MinVersion raises the constant of that name, in tests.
 	MinVersion int
 }
 
-// Open opens the database, makes its schema where it is empty, and migrates it forward. It returns
-// CodeDatabaseDown without a server, CodeNoPermission, CodeReadOnly for a standby, CodeNewerSchema,
-// CodeSchemaTooOld, CodeConflict for a server that is too old, or, read only, for an old schema;
-// CodeCorrupt for a missing or different audit key; CodeBadRequest for an invalid URL.
+// Open opens the database, makes its schema where that is empty, and migrates it forward. It
+// returns CodeDatabaseDown where no server answers, CodeNoPermission, CodeReadOnly for a standby,
+// CodeNewerSchema, CodeSchemaTooOld, and CodeConflict for a server that is too old, or, read only,
+// for an old schema. It returns CodeCorrupt for a missing or different audit key, and
+// CodeBadRequest for an invalid URL.
 func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	pools, err := parse(cfg.URL)
 	if err != nil {
@@ -85,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	}), nil
 }
 
-// parse parses the URL and sets the parameters of each connection.
+// parse reads the URL and sets the parameters of each connection.
 func parse(text string) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
 		return nil, regie.Errorf(regie.CodeBadRequest,
@@ -99,21 +100,20 @@ func parse(text string) (*pgxpool.Config, error) {
 	if u, err := url.Parse(text); err != nil || !u.Query().Has("pool_max_conns") {
 		c.MaxConns = writerCount
 	}
-	// a store that asks what became of a commit, or tells the others, would wait for its own
-	// transitions
+	// with one connection, settle and the notifications would wait for the store's own transitions
 	if c.MaxConns < 2 {
 		return nil, regie.Errorf(regie.CodeBadRequest, "pool_max_conns in the database URL must be 2 or more")
 	}
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = connectAfter
 	}
-	// An engine that is stopped within a transition holds its session's log: not for longer than
-	// its lease, and than another one waits for it.
+	// An engine that is stopped within a transition holds its session's log. These limits end that
+	// within its lease, and within the wait of another one.
 	for name, value := range map[string]string{
 		"search_path": DefaultSchema, "application_name": "regie", "default_transaction_isolation": "read committed",
 		"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": "4s", "jit": "off",
 		"client_min_messages": "warning",
-		// The server notices a dead client, and frees what it holds, within seconds.
+		// The server notices a dead client, and frees its locks, within seconds.
 		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3", "tcp_user_timeout": "5000",
 	} {
 		if _, given := c.ConnConfig.RuntimeParams[name]; !given {
@@ -124,11 +124,11 @@ func parse(text string) (*pgxpool.Config, error) {
 	return c, refuseSettings(c.ConnConfig)
 }
 
-// schemaName is what is the same word to the server, to the jobs' library and in a statement,
-// whether or not it is quoted. The library adds to it, and names end after 63 bytes.
+// schemaName matches the names that need no quotes, for the server and for River alike. River adds
+// to the name, and PostgreSQL cuts names after 63 bytes.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,45}$`)
 
-// refuseSettings names what in a URL would fail only half-way, when the schema is made already.
+// refuseSettings refuses settings of a URL that would fail only later, after the schema was made.
 func refuseSettings(c *pgx.ConnConfig) error {
 	schema := c.RuntimeParams["search_path"]
 	switch {
@@ -142,15 +142,15 @@ func refuseSettings(c *pgx.ConnConfig) error {
 	return nil
 }
 
-// acknowledge has a server that would acknowledge commits before they are on its disk wait for it
-// (spec 11.1), and one that can (17 or newer) end a transaction that outlasts everybody's patience.
+// acknowledge turns synchronous_commit on, so that the server acknowledges commits only once they
+// are on its disk (spec 11.1). From 17 on it also sets a transaction_timeout above every patience.
 func acknowledge(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `SELECT set_config(name, CASE name WHEN 'synchronous_commit' THEN 'on' ELSE '30s' END, false) FROM pg_settings
 		WHERE name = 'synchronous_commit' AND setting = 'off' OR name = 'transaction_timeout' AND setting = '0'`)
 	return err
 }
 
-// explain says where, without the password.
+// explain names the place, without the password.
 func explain(err error, c *pgx.ConnConfig, schema string) error {
 	var coded *regie.Error
 	var state *pgconn.PgError

@@ -15,16 +15,17 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// The transition that changes a state inserts its jobs, among its statements, so that they cost no
-// round trip and exist exactly if the state does. They only say where to look. A waiting job of
-// kind "round" is kept once; adding to it locks it, so that it is not fetched before that commit.
+// A transition inserts the jobs of the state that it writes, among its statements. So they cost no
+// round trip and exist exactly if the state does. A job only names a place to look at. A job of
+// kind "round" is unique while it waits to be fetched. The transition that adds to it locks it, so
+// that no process fetches it before the commit.
 const (
 	roundJob = `INSERT INTO river_job (args, kind, max_attempts, scheduled_at, unique_key, unique_states)
 		VALUES (jsonb_build_object('round', $1::uuid), 'round', 5, clock_timestamp() + $2::bigint * interval '1 microsecond', uuid_send($1::uuid), B'00000001')
 		ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND unique_states IS NOT NULL AND river_job_state_in_bitmask(unique_states, state)
 		DO UPDATE SET scheduled_at = least(river_job.scheduled_at, excluded.scheduled_at)`
-	// A job that is due soon need not be made available by River's scheduler, which looks every 5
-	// s; River does so itself with retries.
+	// A job that is due soon is stored as available: River's scheduler looks only every 5 s. River
+	// does the same with retries.
 	deadlineJob = `INSERT INTO river_job (args, kind, max_attempts, state, scheduled_at)
 		SELECT jsonb_build_object('at', $1::bigint), 'deadline', 25,
 			(CASE WHEN due < clock_timestamp() + interval '10 seconds' THEN 'available' ELSE 'scheduled' END)::river_job_state, due
@@ -43,8 +44,8 @@ func (s *statements) Deadline(at time.Time) {
 	s.add(queued{query: deadlineJob}, []any{at.UnixMicro()})
 }
 
-// roundArgs are those of a job that brings a process to a round; deadlineArgs, to the waits that
-// are over by a time, in microseconds.
+// roundArgs name a round that needs a holder; deadlineArgs the waits that expire by a time, in
+// microseconds.
 type (
 	roundArgs struct {
 		Round regie.ID `json:"round"`
@@ -63,17 +64,17 @@ func (deadlineArgs) Kind() string { return "deadline" }
 const (
 	queueConns   = 2
 	queueWorkers = 32
-	// fetchCooldown and fetchPoll are as measured: a job starts 2 ms after it is there, and at most
+	// fetchCooldown and fetchPoll are measured: a job starts 2 ms after its insert, and at most
 	// fetchPoll later.
 	fetchCooldown, fetchPoll = 5 * time.Millisecond, 50 * time.Millisecond
 	jobTimeout, jobRescue    = 30 * time.Second, time.Minute
 	doneJobsFor              = time.Hour
-	// queueStops is what jobs that are under way may still take, and queueEnds what River may, once
-	// they are cancelled.
+	// queueStops bounds how long running jobs may still take, and queueEnds how long River may,
+	// once they are cancelled.
 	queueStops, queueEnds = 3 * time.Second, time.Second
 )
 
-// Queue brings jobs to this process (River), on connections of its own. It is dispatch.Queue.
+// Queue runs jobs in this process (River), on connections of its own. It is dispatch.Queue.
 type Queue struct {
 	url string
 	log *slog.Logger
@@ -83,8 +84,8 @@ type Queue struct {
 	client *river.Client[pgx.Tx]
 }
 
-// NewQueue returns the queue of the database and schema that url names, which a store has migrated
-// when it starts. log gets a line where it does not stop in time; nil discards it.
+// NewQueue returns the queue of the database and schema of url, which a store has migrated before.
+// log gets a line where it does not stop in time; nil discards it.
 func NewQueue(url string, log *slog.Logger) *Queue {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -92,7 +93,7 @@ func NewQueue(url string, log *slog.Logger) *Queue {
 	return &Queue{url: url, log: log}
 }
 
-// Start begins to work jobs, as dispatch.Queue has it.
+// Start begins to run jobs, as dispatch.Queue requires.
 func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID),
 	overdue func(context.Context) time.Time,
 ) error {
@@ -118,11 +119,12 @@ func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID)
 			return nil
 		case wait > 0: // the server's clock is not this machine's: here the deadline is still ahead
 			return river.JobSnooze(max(wait, 10*time.Millisecond))
-		default: // somebody holds what it belongs to
+		default: // another transition holds its session
 			return river.JobSnooze(time.Second)
 		}
 	}))
-	// While a server is away River says so several times in a second, and nothing is lost by it.
+	// The logger is discarded: River repeats several times a second that a server is down, and no
+	// job is lost.
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Schema: schema, Logger: slog.New(slog.DiscardHandler), Workers: workers, Queues: map[string]river.QueueConfig{
 			river.QueueDefault: {MaxWorkers: queueWorkers},
@@ -146,7 +148,7 @@ func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID)
 // Parked does nothing: the deadline's job was stored with it.
 func (q *Queue) Parked() {}
 
-// Stop ends the work; jobs that are under way may come to their end.
+// Stop ends the queue; running jobs may finish.
 func (q *Queue) Stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -166,7 +168,7 @@ func (q *Queue) Stop() {
 	q.client = nil
 }
 
-// migrateJobs brings River's tables forward, in the schema of the others.
+// migrateJobs brings River's tables forward, in the store's schema.
 func migrateJobs(ctx context.Context, c *pgx.ConnConfig, schema string) (err error) {
 	pools, err := pgxpool.ParseConfig("")
 	if err != nil {
@@ -185,8 +187,8 @@ func migrateJobs(ctx context.Context, c *pgx.ConnConfig, schema string) (err err
 	if err != nil {
 		return err
 	}
-	// one transaction each: a new value of an enumeration cannot be used in the transaction that
-	// adds it
+	// One transaction per step: PostgreSQL cannot use a new enum value in the transaction that adds
+	// it.
 	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Rows reads rows with the statements of SQLite, outside the store: for test harnesses.
+// Rows reads rows outside the store, with the statements of SQLite, for harnesses.
 type Rows struct{ db *sql.DB }
 
-// Look opens a database to look into.
+// Look opens a database for reading.
 func Look(url string) (*Rows, error) {
 	pools, err := parse(url)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// statements runs one transition on one connection. It queues statements without a needed answer,
-// and sends them in one batch with the next one that needs it, or with the commit: a transition
-// costs one round trip per question, plus one.
+// statements runs one transition on one connection. It queues statements without a result, and
+// sends them in one batch with the next statement that has one, or with the commit. So a transition
+// costs one round trip for each result it reads, and one for the commit.
 type statements struct {
 	ctx    context.Context //nolint:containedctx // of the transition whose statements these are
 	conn   conn
 	queue  []queued
 	begun  bool
 	writes bool
-	// hurries says that it is not run again where others hold what it needs.
+	// hurries has the transition fail, instead of a retry, where another one holds its log.
 	hurries bool
 	held    map[int64]log
 	proof   proof
-	err     error // once a statement has failed nothing else is tried
+	err     error // of the first failed statement; later ones do not run
 }
 
 // conn is a connection that sends batches.
@@ -33,23 +33,23 @@ type conn interface {
 	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 
-// queued is a statement that is to be sent.
+// queued is a statement to be sent.
 type queued struct {
 	query   string
 	args    []any
 	refused error                       // where it must change exactly one row
 	read    func([]driver.Value) error  // gets its rows
-	count   func(tag pgconn.CommandTag) // gets what it changed
+	count   func(tag pgconn.CommandTag) // gets the number of changed rows
 }
 
-// log is a log that is held.
+// log is the end of a held log.
 type log struct {
 	seq int64
 	mac []byte
 }
 
-// proof is what is there after the commit and was not before: the last row of a log that is held,
-// or a row of commits.
+// proof is a row that exists only after the commit: the last row of a held log, or a row of
+// commits.
 type proof struct {
 	chain, seq int64
 	mac        []byte
@@ -101,7 +101,7 @@ func (s *statements) Wrote(chain, seq int64, mac []byte) {
 	}
 }
 
-// flush sends what is queued, in one round trip.
+// flush sends the queued statements, in one round trip.
 func (s *statements) flush() error {
 	if s.err != nil || len(s.queue) == 0 {
 		return s.err
@@ -130,7 +130,7 @@ func (s *statements) flush() error {
 	return s.err
 }
 
-// answer reads what came back for a statement.
+// answer reads the result of a statement.
 func (q *queued) answer(results pgx.BatchResults) error {
 	if q.read == nil {
 		tag, err := results.Exec()
@@ -166,8 +166,8 @@ func (q *queued) answer(results pgx.BatchResults) error {
 	return rows.Err()
 }
 
-// commit sends what is left, and ends the transaction: one round trip. sure says that an error
-// leaves nothing behind for certain.
+// commit sends the queued statements, and ends the transaction, in one round trip. sure says that
+// after an error nothing is committed for certain.
 func (s *statements) commit() (sure bool, err error) {
 	if s.err != nil {
 		return true, s.err
@@ -189,8 +189,7 @@ func (s *statements) commit() (sure bool, err error) {
 	return err == nil || errors.As(err, &coded), err
 }
 
-// rollback ends a transaction that has not been committed; a connection that cannot do so is not
-// used again.
+// rollback ends an uncommitted transaction. A connection that fails to do so is not used again.
 func (s *statements) rollback() error {
 	if !s.begun {
 		return nil

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// patience bounds a transition or a read with all its tries, unless its caller has less time;
-	// the caller gets an error for a longer outage.
+	// patience bounds a transition or a read with all its tries, unless its caller has less. The
+	// caller gets the error of a server that is down for longer.
 	patience = 20 * time.Second
-	// answerWithin is how long a read waits for its answer before it is tried on another
-	// connection: this one's other end may be gone.
+	// answerWithin is how long a read waits for an answer before it tries another connection: this
+	// one's peer may be dead.
 	answerWithin = 10 * time.Second
-	// tries is how often transitions may be in each other's way; a server that is away is tried for
-	// as long as patience lasts.
+	// tries bounds the retries of colliding transitions. While a server is down, retries go on for
+	// patience.
 	tries = 12
-	// collisions is how often a unique key may be in the way: the first times another transition
-	// was faster, then it is a conflict.
+	// collisions bounds the retries after a duplicate key: another transition may have been faster.
+	// After these it is a conflict.
 	collisions = 3
 )
 
@@ -39,10 +39,10 @@ type backend struct {
 	feed *feed
 }
 
-// Transact implements sqlite.Backend. It repeats what PostgreSQL aborted because transitions
-// conflicted, and what a broken connection certainly undid; after a break in the commit itself, it
-// asks the database for the outcome (settle). The caller's deadline counts, its cancellation does
-// not.
+// Transact implements sqlite.Backend. It retries transitions that PostgreSQL aborted because of
+// each other, and those that a broken connection certainly undid. Where the connection broke in the
+// commit, it asks the database for the outcome (settle). The caller's deadline counts, its
+// cancellation does not.
 func (b *backend) Transact(ctx context.Context, run func(sqlite.Statements) error) (wrote bool, err error) {
 	until := time.Now().Add(patience)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
@@ -50,7 +50,7 @@ func (b *backend) Transact(ctx context.Context, run func(sqlite.Statements) erro
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer cancel()
-	var last error // what the server said, where time is up before it says so once more
+	var last error // the error of the last try, where time is up during the next
 	met, collided := 0, 0
 	for try := 1; ; try++ {
 		wrote, err = b.once(ctx, run)
@@ -78,11 +78,12 @@ func (b *backend) Transact(ctx context.Context, run func(sqlite.Statements) erro
 	}
 }
 
-// Read implements sqlite.Backend. The caller's end counts here: nothing is left half done.
+// Read implements sqlite.Backend. The caller's cancellation counts here, because a read changes
+// nothing.
 func (b *backend) Read(ctx context.Context, read func(context.Context) error) error {
 	own, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var last error // what was said, where time is up before it is said once more
+	var last error // the error of the last try, where time is up during the next
 	for try := 1; ; try++ {
 		answer, cancel := context.WithTimeout(own, answerWithin)
 		err := read(answer)
@@ -113,8 +114,8 @@ func (b *backend) Read(ctx context.Context, read func(context.Context) error) er
 var errSilent = regie.Errorf(regie.CodeDatabaseDown,
 	"the database does not answer: nothing is lost, try again when it does")
 
-// pauseAfter returns how long to wait before the next try: never twice the same, so that those who
-// met do not meet again.
+// pauseAfter returns the random backoff before the next try, so that colliding transitions do not
+// collide again.
 func pauseAfter(try int) time.Duration {
 	return time.Duration(rand.Int64N(int64(2*time.Millisecond) << min(try, 8)))
 }
@@ -125,7 +126,7 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 	if err != nil {
 		return false, err
 	}
-	defer conn.Release() // which closes it unless it is idle; once more does nothing
+	defer conn.Release() // closes it unless it is idle; a second Release does nothing
 	s := &statements{ctx: ctx, conn: conn.Conn(), held: map[int64]log{}}
 	if err := run(s); err != nil {
 		_ = s.rollback()
@@ -156,15 +157,15 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 	return false, errors.Join(errUndone, err)
 }
 
-// errHeld is what a transition gets that hurries.
+// errHeld is the error of a transition that hurries, where another one holds its log.
 var errHeld = regie.Errorf(regie.CodeDatabaseLocked,
 	"another transition holds the log of this session, and does not come to its end: try again")
 
-// errUndone marks a transition that was certainly not committed.
+// errUndone marks a transition with a commit that certainly failed.
 var errUndone = errors.New("the commit was not done")
 
-// settle finds out whether a commit with a broken connection was done. It first waits for that
-// transaction to end, on its locks.
+// settle finds out whether a commit succeeded, after its connection broke. It first waits for that
+// transaction to end, on the rows it has locked.
 func (b *backend) settle(ctx context.Context, p proof) (done bool, err error) {
 	for try := 1; ; try++ {
 		done, err = b.ask(ctx, p)
@@ -199,8 +200,7 @@ func (b *backend) ask(ctx context.Context, p proof) (done bool, err error) {
 	return done, err
 }
 
-// again reports whether a transition that failed has left nothing behind and may well pass the next
-// time.
+// again reports whether a failed transition has left nothing behind and a retry may succeed.
 func again(err error) bool {
 	return errors.Is(err, sqlite.ErrNotHeld) || errors.Is(err, errUndone) ||
 		isState(err, "40001", "40P01", "23505", lockTimeout)
@@ -209,12 +209,12 @@ func again(err error) bool {
 // lockTimeout is the SQLSTATE of a lock that another transaction holds for too long.
 const lockTimeout = "55P03"
 
-// readOnly is the state of a server that takes no writes: while a standby takes over, some
-// connections still lead to the former primary.
+// readOnly is the SQLSTATE of a server that takes no writes: during a failover, some connections
+// still lead to the former primary.
 const readOnly = "25006"
 
-// away reports whether no usable server can be reached for now: none answers, it is full, or it
-// takes no writes.
+// away reports whether no working server can be reached for now: it is down, has no connection
+// left, or takes no writes.
 func away(err error) bool { return broken(err) || isState(err, "53300", readOnly) }
 
 func isState(err error, states ...string) bool {
@@ -225,7 +225,7 @@ func isState(err error, states ...string) bool {
 	return slices.Contains(states, state.Code)
 }
 
-// broken reports whether the way to the server broke, before the commit.
+// broken reports whether the connection to the server broke, before the commit.
 func broken(err error) bool {
 	var coded *regie.Error
 	var state *pgconn.PgError
@@ -234,8 +234,8 @@ func broken(err error) bool {
 	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled):
 		return false
 	case errors.As(err, &state):
-		// Ended by an administrator, by a crash, because it was idle or this process stood still in
-		// it, or starting up; or, of a pooler between, all of class 08.
+		// Ended by an administrator, a crash, or an idle timeout, or starting up; or, from a
+		// pooler, all of class 08.
 		return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"}, state.Code) ||
 			strings.HasPrefix(state.Code, "08")
 	}
@@ -250,7 +250,7 @@ func (b *backend) Explain(err error) error {
 	switch {
 	case errors.As(err, &coded):
 		return coded
-	case err.Error() == "closed pool": // the pool has no name for it
+	case err.Error() == "closed pool": // the pool has no error value for it
 		return errClosed
 	}
 	return sqlite.ExplainState(err)

@@ -12,9 +12,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// differently are the fragments of statements that PostgreSQL writes in other words.
+// differently has the fragments of statements that differ in PostgreSQL.
 var differently = strings.NewReplacer(
-	"CROSS JOIN", "JOIN", // SQLite's way to settle the order of joins, which has statistics here
+	"CROSS JOIN", "JOIN", // fixes the order of joins in SQLite; PostgreSQL has statistics
 	" LIKE ", " ILIKE ", // as SQLite compares the letters of an id
 	"(SELECT coalesce(max(n), 0) + 1 FROM chains)", "nextval('chains_n')",
 	"SELECT coalesce(max(n), 0) + 1 FROM chains", "SELECT nextval('chains_n')",
@@ -22,8 +22,8 @@ var differently = strings.NewReplacer(
 
 var translated sync.Map // query → its translation
 
-// translate writes a statement of SQLite as PostgreSQL reads it: numbered parameters, and the few
-// words that are others.
+// translate turns a statement for SQLite into one for PostgreSQL: it numbers the parameters and
+// replaces the few words that differ.
 func translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		text, _ := known.(string)
@@ -60,7 +60,7 @@ func number(query string) string {
 	return b.String()
 }
 
-// outside is a text parameter: for a text column of ours, or for a column of foreign bytes.
+// outside is a text parameter, for a column of our own text, or for one of bytes from elsewhere.
 type outside string
 
 // TextValue implements pgtype.TextValuer.
@@ -71,7 +71,7 @@ func (o outside) TextValue() (pgtype.Text, error) {
 // BytesValue implements pgtype.BytesValuer.
 func (o outside) BytesValue() ([]byte, error) { return []byte(o), nil }
 
-// number is an integer on its way into a statement; SQLite has no other truth than 0 and 1.
+// integer is an integer parameter, also for booleans: SQLite has only 0 and 1.
 type integer int64
 
 // Int64Value implements pgtype.Int64Valuer.
@@ -82,8 +82,8 @@ func (n integer) Int64Value() (pgtype.Int8, error) {
 // BoolValue implements pgtype.BoolValuer.
 func (n integer) BoolValue() (pgtype.Bool, error) { return pgtype.Bool{Bool: n != 0, Valid: true}, nil }
 
-// argument turns an argument of a statement into what the driver encodes as the parameter's own
-// type. Bytes are copied: statements are sent later.
+// argument converts an argument to a value that the driver encodes as the parameter's own type.
+// Bytes are copied: statements are sent later.
 func argument(arg any) (any, error) {
 	switch arg := arg.(type) {
 	case nil:
@@ -123,7 +123,7 @@ func arguments(args []any) ([]any, error) {
 	return out, nil
 }
 
-// value turns what the driver decoded into what the transitions read.
+// value converts a value of the driver for the transitions.
 func value(v any) (driver.Value, error) {
 	switch v := v.(type) {
 	case nil, int64, string, []byte, bool:

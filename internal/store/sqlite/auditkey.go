@@ -15,14 +15,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// RecordedKey is the name in meta of a hash of the audit key, by which a wrong key is named as such
-// and not as an altered log.
+// RecordedKey is the name in meta of a hash of the audit key. It tells a wrong key from an altered
+// log.
 const RecordedKey = "audit_key_sha256"
 
-// openAuditKey returns the key of the hash chains. It lies outside the database, so that who can
-// write only the database cannot forge the log (decision 15). It is made only where no chain was
-// begun: under a new key the logs that are there would look forged. It returns CodeCorrupt for a
-// key that is missing, cut off, or not the one of this database.
+// openAuditKey returns the key of the hash chains. The key lies outside the database, so that write
+// access to the database alone cannot forge the log (decision 15). It is made only where no chain
+// has begun: under a new key the existing logs would look forged. It returns CodeCorrupt for a key
+// that is missing, cut off, or from another database.
 func openAuditKey(ctx context.Context, db *sql.DB, dir string) ([]byte, error) {
 	var begun bool
 	var recorded sql.NullString
@@ -43,12 +43,12 @@ func openAuditKey(ctx context.Context, db *sql.DB, dir string) ([]byte, error) {
 	return key, err
 }
 
-// recordedHash is what meta says of the key, NULL where it says nothing.
+// recordedHash selects the recorded hash of the key from meta, or NULL.
 const recordedHash = "(SELECT value FROM meta WHERE key = '" + RecordedKey + "')"
 
-// OpenAuditKey reads the key of chains that are there, in the data directory dir; recorded is the
-// hash of it that the database has, "" where none is recorded: then only Verify can tell. It
-// returns CodeCorrupt for a key that is missing, cut off, or not that one.
+// OpenAuditKey reads the key of existing chains from the data directory dir. recorded is the hash
+// of it in the database; with "" only Verify can detect a wrong key. It returns CodeCorrupt for a
+// key that is missing, cut off, or has another hash.
 func OpenAuditKey(dir, recorded string) ([]byte, error) {
 	path := filepath.Join(dir, auditKey)
 	key, err := readAuditKey(dir)
@@ -65,7 +65,7 @@ func OpenAuditKey(dir, recorded string) ([]byte, error) {
 	return key, nil
 }
 
-// readAuditKey reads the key; it returns fs.ErrNotExist without one.
+// readAuditKey reads the key. Where the file is missing the error is fs.ErrNotExist.
 func readAuditKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, auditKey)
 	key, err := os.ReadFile(path)
@@ -102,8 +102,8 @@ func makeAuditKey(path string) ([]byte, error) {
 	return key, explainError(err, path)
 }
 
-// hashOfKey tells keys apart and tells nothing of them; the prefix keeps it from being the hash of
-// anything else.
+// hashOfKey returns a hash that identifies a key without revealing it. The prefix keeps it from
+// being the hash of anything else.
 func hashOfKey(key []byte) string {
 	sum := sha256.Sum256(append([]byte("regie audit key\x00"), key...))
 	return hex.EncodeToString(sum[:])
@@ -117,8 +117,8 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// MakeAuditKey reads the key of a data directory, and makes one where it is missing; hash is the
-// value that a database records of it.
+// MakeAuditKey reads the key of a data directory, and makes one where it is missing. The database
+// records hash.
 func MakeAuditKey(dir string) (key []byte, hash string, err error) {
 	key, err = readAuditKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,19 +12,17 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Backend is another database below the same transitions. The statements are those of this package:
-// what is written otherwise there is translated, not written twice. A database that several
-// processes write to keeps them apart by what a transition holds (Holding).
+// Backend runs the transitions on a database other than SQLite. It translates the statements of
+// this package instead of having its own. Where several processes write, the logs that a transition
+// holds keep them apart (Holding).
 type Backend interface {
 	// Transact runs a transition in one transaction and returns after its commit, and whether it
 	// wrote anything. run may be called more than once, each time in a new transaction; an error of
 	// it leaves nothing behind. Once begun it does not end with ctx, but by its deadline.
 	Transact(ctx context.Context, run func(Statements) error) (wrote bool, err error)
-	// Read runs a read, again where the connection broke in it, and bounds how long it waits for an
-	// answer.
+	// Read runs a read, retries it after a lost connection, and bounds its wait for an answer.
 	Read(ctx context.Context, read func(context.Context) error) error
-	// Explain turns an error of the driver into one with a code and a sentence that a person can
-	// act on.
+	// Explain turns an error of the driver into one with a code and a remedy.
 	Explain(err error) error
 	// CheckIntegrity reads everything through db and returns CodeCorrupt where anything is damaged.
 	CheckIntegrity(ctx context.Context, db *sql.DB) error
@@ -34,42 +32,41 @@ type Backend interface {
 // Statements runs the statements of one transition. Where one fails, everything after it fails too,
 // and nothing is committed.
 type Statements interface {
-	// Queue has a writing statement run before the next one that returns something, or with the
-	// commit. With refused it must change exactly one row, and refused is the transition's error
-	// where it does not. The arguments may not be changed afterwards.
+	// Queue queues a writing statement. It runs before the next statement with a result, or with
+	// the commit. With refused it must change exactly one row, else refused is the transition's
+	// error. The arguments may not be changed afterwards.
 	Queue(refused error, query string, args []any)
 	// Count runs a writing statement and returns how many rows it changed.
 	Count(query string, args []any) (int64, error)
-	// Rows runs a reading statement: int64, string, []byte, bool and nil are what it returns.
+	// Rows runs a reading statement. Its values are int64, string, []byte, bool or nil.
 	Rows(query string, args []any) ([][]driver.Value, error)
-	// Hold takes logs for this transition alone, before anything of them is read: what it reads
-	// afterwards stays so until its commit.
+	// Hold locks logs until the commit, before the transition reads them.
 	Hold(by Holding, key any)
-	// HoldSlots locks the slots of a user in a workspace for this transition (spec 5.1), after its
+	// HoldSlots locks the slots of a user in a workspace until the commit (spec 5.1), after the
 	// logs.
 	HoldSlots(workspace, user regie.ID)
-	// Hurry has this transition wait for logs that others hold for a second only: then it fails
-	// with CodeDatabaseLocked. It comes before Hold.
+	// Hurry has Hold wait for a locked log for a second only, and then fail with
+	// CodeDatabaseLocked. It comes before Hold.
 	Hurry()
-	// Held returns the end of a log that is held.
+	// Held returns the end of a held log.
 	Held(chain int64) (seq int64, mac []byte, err error)
-	// NeedsHolder has some process look at a round, from a time on, whether or not this one lives
-	// then: it may be without a holder. Zero means at once. It goes with the transition.
+	// NeedsHolder schedules a job, with the transition: some process looks after that time whether
+	// the round has no holder, even if this process has died. Zero means at once.
 	NeedsHolder(round regie.ID, after time.Duration)
-	// Deadline schedules a look for overdue waits at a time, in some process. It is part of the
-	// transition.
+	// Deadline schedules a job, with the transition, that some process runs once at has passed: it
+	// looks for expired waits.
 	Deadline(at time.Time)
-	// Wrote records the last row written to a log: its presence tells later whether the commit was
-	// done.
+	// Wrote receives the last row that was written to a log. Whether the row exists tells later
+	// whether the commit was done.
 	Wrote(chain, seq int64, mac []byte)
 }
 
-// Holding is how a transition names the logs that it holds. A transition holds sessions' logs
-// before their workspace's, and several sessions' logs in the order of creation, so that two
-// transitions never deadlock.
+// Holding is the kind of key by which a transition names a log to hold. A transition holds
+// sessions' logs before their workspace's, and several sessions' in the order of their creation. So
+// two transitions never deadlock.
 type Holding int
 
-// The ways to name them.
+// The kinds of keys.
 const (
 	ByChain    Holding = iota // the store's own key of a log, int64
 	ByOwner                   // the session, the workspace, or the user
@@ -87,20 +84,20 @@ type BackendConfig struct {
 	Backend Backend
 	// Read is the pool that reads go through.
 	Read *sql.DB
-	// Translate writes a statement of this package as the database reads it, and Arguments what its
-	// parameters get.
+	// Translate turns a statement of this package into the database's, and Arguments its
+	// parameters.
 	Translate func(query string) string
 	Arguments func(args []any) ([]any, error)
 	Dir       string // of the audit key
 	Key       []byte // of the chains
-	Schema    int64  // the version of the schema that this program knows
+	Schema    int64  // this program's version of the schema
 	Notify    store.Notify
 	Gate      func(committed, wrote bool) error
-	// ReadOnly has every transition refused with CodeReadOnly.
+	// ReadOnly refuses every transition with CodeReadOnly.
 	ReadOnly bool
 }
 
-// NewStore is the same store over another database, which is open and has its schema.
+// NewStore returns the store over another database, which is open and has its schema.
 func NewStore(c BackendConfig) *Store {
 	if c.Notify == nil {
 		c.Notify = func(regie.ID, []regie.Event) {}
@@ -118,8 +115,8 @@ func NewStore(c BackendConfig) *Store {
 	return newStore(s)
 }
 
-// closeOther ends the pools of another database. Reads that are under way come to their end first,
-// so that none takes a connection for broken that is only closed.
+// closeOther ends the pools of another database. It waits for running reads first, so that none
+// takes its connection for broken and retries.
 func (s *core) closeOther() error {
 	return errors.Join(s.read.db.Close(), s.other.Close())
 }
@@ -157,12 +154,12 @@ func (t *tx) hurryCommit() {
 	}
 }
 
-// headStart is the time that the process which stored a change has to claim the round before
-// another process is notified: the client of the request listens there.
+// headStart is how long the process that stores an event has to claim the round itself, before
+// another one is sent to it: the client listens at the first process.
 const headStart = 200 * time.Millisecond
 
-// needsHolder makes some process claim a round without a holder after a delay. SQLite has one
-// process, which claims it anyway.
+// needsHolder schedules a claim of a round without a holder, by any process, from a time on. SQLite
+// has one process, which looks for such rounds anyway.
 func (t *tx) needsHolder(round regie.ID, after time.Duration) {
 	if t.other != nil {
 		t.other.NeedsHolder(round, after)

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// batch collects the events of one transition, encoded before it enters the writer, and the
-// messages that get their place in the log only inside it.
+// batch collects the events of one transition, encoded before it enters the writer. The writer sets
+// the sequence numbers of the messages.
 type batch struct {
 	fence    store.Fence
 	now      time.Time
@@ -28,7 +28,7 @@ func (b *batch) addEvent(kind regie.EventType, body any) {
 	b.events = append(b.events, newEvent(kind, body))
 }
 
-// prependEvent adds an event in front of all others; none of them is a message.
+// prependEvent adds an event, which is no message, in front of all others.
 func (b *batch) prependEvent(kind regie.EventType, body any) {
 	b.events = append([]logEvent{newEvent(kind, body)}, b.events...)
 }
@@ -39,21 +39,21 @@ func (b *batch) addMessage(m *regie.Message) {
 	b.addEvent(regie.EventMessage, m)
 }
 
-// callEvent is the body of tool_call and tool_result. It binds the intent, what was changed and the
-// result, which the call's row owns, by their hashes, so that verify finds an altered row (decision
-// 15). The arguments are bound by the message that proposed the call.
+// callEvent is the body of tool_call and tool_result. It binds the call row's intent, changes and
+// result by their hashes, so that verify finds an altered row (decision 15). The message that
+// proposed the call binds the arguments.
 type callEvent struct {
 	CallID   regie.ID `json:"call_id"`
 	Exchange int      `json:"exchange"`
 	Tool     string   `json:"tool,omitempty"`
-	// the file, the query or the command, so that who follows the log sees which
+	// the file, the query or the command, for readers of the log
 	About      string           `json:"about,omitempty"`
 	Kind       regie.CallKind   `json:"kind,omitempty"`
 	State      regie.CallState  `json:"state"`
 	Code       regie.NotRunCode `json:"code,omitempty"`
 	Intent     regie.Hash       `json:"intent,omitzero"`
-	Executed   regie.Hash       `json:"executed,omitzero"` // what a person's edit made of the arguments
-	Changed    regie.Hash       `json:"changed,omitzero"`  // what it made of files
+	Executed   regie.Hash       `json:"executed,omitzero"` // the arguments after a person's edit
+	Changed    regie.Hash       `json:"changed,omitzero"`  // its changes to files
 	Result     regie.Hash       `json:"result,omitzero"`
 	Bytes      int              `json:"bytes,omitempty"`
 	Exit       string           `json:"exit,omitempty"` // the exit code of a command that failed
@@ -64,13 +64,13 @@ type callEvent struct {
 	ResolvedAs regie.ResolvedAs `json:"resolved_as,omitempty"`
 	ResolvedBy string           `json:"resolved_by,omitempty"`
 	Note       string           `json:"note,omitempty"`
-	// CopyOf is set in a fork; then the event says all of the call, its resolution with its time
-	// too.
+	// CopyOf is set in a fork. Then the event has the whole call, also its resolution with the
+	// time.
 	CopyOf     regie.ID   `json:"copy_of,omitzero"`
 	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
 }
 
-// addStarted tells that the intent of an action is stored.
+// addStarted adds the event of a stored intent of an action.
 func (b *batch) addStarted(c *regie.Call) {
 	b.addEvent(regie.EventToolCall, callEvent{
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind,
@@ -78,7 +78,7 @@ func (b *batch) addStarted(c *regie.Call) {
 	})
 }
 
-// addSettled tells a call's one result.
+// addSettled adds the event of a call's one result.
 func (b *batch) addSettled(c *regie.Call) { b.addEvent(regie.EventToolResult, settledEvent(c)) }
 
 func settledEvent(c *regie.Call) callEvent {
@@ -108,7 +108,7 @@ func (b *batch) addEnd(end *store.End) {
 	})
 }
 
-// writeBatch writes the events and the rows of the messages. Calls must have been written before.
+// writeBatch writes the events and the rows of the messages. The rows of the calls come before.
 func (b *batch) writeBatch(t *tx) {
 	if len(b.events) == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// CachedReply returns the answer that is kept under a key for a user in a workspace, and whether
-// there is one that has not expired (spec 6.4).
+// CachedReply returns the unexpired answer of a user in a workspace under a key (spec 6.4), and
+// whether it exists.
 func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash,
 	now time.Time,
 ) (out store.CachedReply, found bool, err error) {
@@ -23,8 +23,8 @@ func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie
 	return out, err == nil, unlessFound(err, nil)
 }
 
-// cacheReply keeps an answer in the response cache in the transition that stores it, or counts that
-// one from there was given.
+// cacheReply stores an answer in the response cache with the transition of its reply, or counts a
+// hit.
 func (t moneyTx) cacheReply(fence store.Fence, in *store.Reply, now time.Time) {
 	if !in.Hit.IsZero() { // it may have gone since it was read
 		t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
@@ -42,8 +42,8 @@ func (t moneyTx) cacheReply(fence store.Fence, in *store.Reply, now time.Time) {
 		now.UnixMicro(), k.Expires.UnixMicro())
 }
 
-// TrimCache takes out of the response cache what has expired and then, of what is left, the answers
-// that were used least lately, until it has at most so many bytes.
+// TrimCache deletes expired entries from the response cache, and then the least recently used ones
+// until the rest has at most so many bytes.
 func (s moneyStore) TrimCache(ctx context.Context, now time.Time, most int64) error {
 	return s.clearCache(ctx, func(t *tx) {
 		t.exec("DELETE FROM cached_replies WHERE expires_at <= ?", now.UnixMicro())
@@ -62,7 +62,7 @@ func (s moneyStore) ClearCache(ctx context.Context, root string) (gone int64, er
 	return gone, err
 }
 
-// clearCache takes answers away, and has the pages that they filled overwritten, as Remove does.
+// clearCache deletes answers and overwrites the freed pages, as Remove does.
 func (s moneyStore) clearCache(ctx context.Context, remove func(*tx)) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		defer t.overwriteFree()()
@@ -71,7 +71,7 @@ func (s moneyStore) clearCache(ctx context.Context, remove func(*tx)) error {
 	})
 }
 
-// CacheStats says what is in the response cache of the workspace at root, or of all of them for "".
+// CacheStats counts the response cache of the workspace at root, or of all workspaces for "".
 func (s moneyStore) CacheStats(ctx context.Context, root string, now time.Time) (out store.CacheStats, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(c.size), 0), coalesce(sum(c.hits), 0), coalesce(sum(c.hits * (c.input_tokens + c.output_tokens)), 0),
 			coalesce(sum(CASE WHEN c.expires_at <= ?1 THEN 1 ELSE 0 END), 0), min(c.created_at)

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// logEvent is an event on its way into the log; its body is encoded by the caller, outside the
-// writer. One that could not be encoded has the transition fail that stores it.
+// logEvent is an event on its way into the log. The caller encodes its body, outside the writer. A
+// failed encoding fails the transition.
 type logEvent struct {
 	kind regie.EventType
 	body string
@@ -60,8 +60,8 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ..
 	return first
 }
 
-// nextEvent returns the key of the next log row. SQLite counts rows in order. On a database with
-// several writing processes each key follows from its place.
+// nextEvent returns the key of the next log row. SQLite counts the rows of all logs. On a database
+// with several writers the key follows from the row's log and sequence number.
 func (t *tx) nextEvent(chain, seq int64) int64 {
 	if t.other != nil {
 		return chain<<32 | seq

@@ -9,27 +9,27 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// A client of the OpenAI-compatible endpoint brings tools of its own (decision 35). A call of one
-// stays PROPOSED when its round ends CLIENT_TOOLS. The transition that starts the session's next
-// round settles it first: with the client's results, or as not run. So a prompt never shows half a
-// batch, and a crash in between leaves a session that can continue either way.
+// A client of the OpenAI-compatible endpoint brings tools of its own (decision 35). A call of such
+// a tool stays PROPOSED when its round ends CLIENT_TOOLS. The transition that starts the session's
+// next round settles it first: with the client's results, or as not run. So a prompt never shows
+// half a batch, and a crash at any point leaves a session that can continue.
 
-// ComponentClient is the author of the messages in a client's request other than the person's.
+// ComponentClient is the author of the messages that a client's request adds to the person's.
 const ComponentClient = "client"
 
-// settlesClientCall reports whether a submission's message is that of a client's results, which the
-// transition fills.
+// settlesClientCall reports whether a submission consists of a client's results alone; the
+// transition fills its message.
 func settlesClientCall(in *store.Submission) bool {
 	return len(in.Results) > 0 && in.Message.System != nil
 }
 
-// importHistory stores what a client brings of a conversation, in front of the message that starts
-// the session's first round.
+// importHistory stores a client's earlier conversation, in front of the message that starts the
+// session's first round.
 func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time) {
 	for i := range history {
 		m := history[i].Message
 		t.insertCalls(b.fence.Chain, &m, history[i].Calls, now)
-		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it
+		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: none here has written it
 		b.messages = append(b.messages, placed{&m, len(b.events)})
 		b.addEvent(regie.EventMessage, &m)
 		for j := range history[i].Calls {
@@ -38,9 +38,9 @@ func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time
 	}
 }
 
-// settleClients settles the calls of a client's tools that a session waits for, all of them or,
-// where the client has another message for it, none: then they are NOT_RUN. It returns
-// CodeBadRequest for results of other calls than these.
+// settleClients settles the open calls of a client's tools, all of them. Where the client sends
+// another message instead of results they become NOT_RUN. It returns CodeBadRequest for results of
+// other calls.
 func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Message, now time.Time) error {
 	open, err := t.openOfClients(b.fence.Chain)
 	if err != nil || len(open) == 0 && len(in.Results) == 0 {
@@ -83,7 +83,7 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 	return nil
 }
 
-// matchResults compares the results that a client sends with the calls that wait for them.
+// matchResults compares a client's results with the open calls.
 func matchResults(open []regie.Call, results []regie.ClientResult) error {
 	seen := map[regie.ID]bool{}
 	for _, r := range results {
@@ -103,8 +103,7 @@ func matchResults(open []regie.Call, results []regie.ClientResult) error {
 	return nil
 }
 
-// openOfClients returns the calls of a client's tools that a session waits for; they are of one
-// reply.
+// openOfClients returns a session's open calls of a client's tools; they are of one reply.
 func (t roundTx) openOfClients(chain int64) ([]regie.Call, error) {
 	return readAll(t.tx, func(row scanner, c *regie.Call) error {
 		return row.Scan(&c.ID, &c.Exchange, &c.MessageID, &c.Tool, &c.Kind)
@@ -112,8 +111,8 @@ func (t roundTx) openOfClients(chain int64) ([]regie.Call, error) {
 		WHERE c.session = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, chain)
 }
 
-// leaveClients settles what a session still waits for of its client, where a round begins without
-// it, or nothing will: the calls are NOT_RUN.
+// leaveClients settles the open calls of a session's client as NOT_RUN, where a round begins
+// without their results, or no round will begin.
 func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) {
 	b := batch{fence: fence, now: now}
 	in := store.Submission{Round: regie.Round{TraceID: trace}}
@@ -128,8 +127,8 @@ func (s roundStore) Waiting(ctx context.Context, session regie.ID) ([]regie.Call
 		WHERE s.id = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, session)
 }
 
-// Unused returns the sessions of OpenAI-compatible clients without activity since a moment, the
-// oldest first, up to a number, and the time of the next one's last activity, zero without one.
+// Unused returns the OpenAI-compatible clients' sessions without activity since a moment, the
+// oldest first and at most so many. next is the last activity of the session after them, or zero.
 func (s roundStore) Unused(ctx context.Context, since time.Time,
 	most int,
 ) (sessions []regie.ID, next time.Time, err error) {

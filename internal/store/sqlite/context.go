@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// BeginSummary makes the open step of a round the summary that has to come before it (spec 3.4):
-// the exchange keeps its number, its attempts and its reservation, and the step follows as the next
+// BeginSummary turns the open step of a round into the summary that has to precede it (spec 3.4).
+// The exchange keeps its number, its attempts and its reservation, and the step follows as the next
 // one. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is no open step.
 func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
 	return s.writer.do(ctx, func(t *tx) error {
@@ -21,17 +21,17 @@ func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchang
 	})
 }
 
-// ExchangeOf returns the exchange of the reply that proposed a call, for a copy in a fork that of
-// the original, or CodeNotFound.
+// ExchangeOf returns the exchange that proposed a call, or CodeNotFound. For a copied call in a
+// fork it returns the exchange of the original.
 func (s roundStore) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT e.round_id, e.number FROM calls c JOIN calls o ON o.id = coalesce(c.copy_of, c.id)
 		JOIN exchanges e ON e.round_id = o.round_id AND e.number = o.exchange WHERE c.id = ? AND e.reply_id = o.message_id`, call).Scan(&round, &exchange)
 	return round, exchange, unlessFound(err, notFound("model call that proposed the call", call))
 }
 
-// CallNamed returns the one call of the workspace at root, or of all of them for "", that a part of
-// its id names: its end, or its beginning from eight digits on. It returns CodeBadID for a part
-// that no id has, CodeNotFound, and CodeConflict with all of them where there are several.
+// CallNamed returns the one call with this end of its id, or its beginning from eight digits on, in
+// the workspace at root, or in all for "". It returns CodeBadID for a part that is not hexadecimal,
+// CodeNotFound, and CodeConflict with the ids where there are several.
 func (s roundStore) CallNamed(ctx context.Context, root, part string) (regie.ID, error) {
 	if err := checkPart(part); err != nil {
 		return regie.ID{}, err

@@ -23,9 +23,9 @@ type approvalRow struct {
 }
 
 // Decide stores a person's decisions, all of them or none (decision 20). Each call is decided once:
-// the same request again changes nothing, another one gets CodeConflict with who decided. It
-// returns CodeExpired after the deadline, CodeConflict for an approval that was withdrawn,
-// CodeNotFound for what is not there.
+// the same request again changes nothing, another one gets CodeConflict, which names the person who
+// decided. It returns CodeExpired after the deadline, CodeConflict for an approval that was
+// withdrawn, and CodeNotFound.
 func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
 	now := time.Now().UTC()
 	return transition(ctx, s.writer, func(t *tx, out *store.Resolved) error {
@@ -59,7 +59,7 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		if open == 0 {
 			event.State = regie.ApprovalDecided
 		}
-		b.prependEvent(regie.EventApproval, event) // what came of the decisions follows them
+		b.prependEvent(regie.EventApproval, event) // results follow the decisions in the log
 		if b.writeBatch(t); open > 0 {
 			return nil
 		}
@@ -83,7 +83,8 @@ func (a *approvalRow) mayDecide(now time.Time) error {
 	return nil
 }
 
-// newDecisions returns the new decisions; a different earlier one by another person is a conflict.
+// newDecisions returns the decisions that are not stored yet. It returns CodeConflict for a call
+// that another person has decided.
 func (t waitTx) newDecisions(in store.Decide) ([]regie.Decision, error) {
 	var fresh []regie.Decision
 	for _, d := range in.Decisions {
@@ -111,8 +112,7 @@ func (t waitTx) newDecisions(in store.Decide) ([]regie.Decision, error) {
 	return fresh, nil
 }
 
-// decideCall stores one decision and what it means for its call, and returns what the log says of
-// it.
+// decideCall stores one decision and its effect on the call, and returns the log's entry of it.
 func (t waitTx) decideCall(b *batch, in *store.Decide, d regie.Decision) reviewEvent {
 	said := reviewEvent{
 		CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope,
@@ -138,7 +138,7 @@ func (t waitTx) decideCall(b *batch, in *store.Decide, d regie.Decision) reviewE
 	return said
 }
 
-// followDecision brings a call to what was decided about it.
+// followDecision moves a call to the state that its decision demands.
 func (t waitTx) followDecision(b *batch, d regie.Decision) {
 	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
 	t.fail(t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange,
@@ -160,17 +160,17 @@ func (t waitTx) followDecision(b *batch, d regie.Decision) {
 	t.rounds.settleCall(&c, b.now)
 }
 
-// decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes
-// away what keeps a call from being decided twice.
+// decideAgain is a seeded bug (spec 12.3), only in builds with fault points. It removes the guard
+// against a second decision.
 func (t waitTx) decideAgain(d regie.Decision) {
 	t.exec(`UPDATE reviews SET answer = NULL, edited = NULL, edited_preview = NULL, reason = NULL, scope = NULL, expires_at = NULL, request = NULL,
 			decided_by = NULL, decided_at = NULL WHERE call_id = ?`, d.CallID)
 	t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)
 }
 
-// Answer stores a person's answer to a question: it is the call's result, and a message that people
-// see (decision 40). The same request again changes nothing; another one gets CodeConflict. It
-// returns CodeExpired after the deadline.
+// Answer stores a person's answer to a question, as the call's result and as a visible message
+// (decision 40). The same request again changes nothing; another one gets CodeConflict. It returns
+// CodeExpired after the deadline.
 func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
 	now := time.Now().UTC()
 	return transition(ctx, s.writer, func(t *tx, out *store.Resolved) error {
@@ -204,7 +204,7 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 			QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call,
 			State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request,
 		})
-		b.addSettled(&c) // what came of the answer follows it
+		b.addSettled(&c) // the result follows the answer in the log
 		message := in.Message
 		message.Exchange = c.Exchange
 		b.addMessage(&message)

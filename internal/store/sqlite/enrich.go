@@ -8,10 +8,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Enrich stores what was read of what a person's message names: the queries with their results and
-// the DATA_ADDED that brings them, whole or not at all (decision 46). The round stays where it is.
-// It returns CodeStale, and CodeStopRequested where a stopping word came first. That it is done
-// once follows from the fence: only the round's one holder reads, in the order of the thread.
+// Enrich stores the data that a person's message names: the queries with their results and their
+// DATA_ADDED, whole or not at all (decision 46). The round's phase does not change. It returns
+// CodeStale, and CodeStopRequested after a stop request. The fence makes it run once: only the
+// round's one holder reads, in the order of the thread.
 func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -28,7 +28,7 @@ func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enri
 	})
 }
 
-// readEnrichments returns what a round read of what its messages name.
+// readEnrichments returns a round's enrichments.
 func readEnrichments(ctx context.Context, q querier, round regie.ID) ([]store.EnrichmentView, error) {
 	messages, err := readMessages(ctx, q, `WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'DATA_ADDED'
 		AND m.calls > 0 ORDER BY m.seq`, round)

@@ -14,7 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// erasedEvent is the body of an erased event: which rows of its log lost their bodies, from and to
+// erasedEvent is the body of an erased event: the range of rows of its log that lost their bodies
 // (decision 15).
 type erasedEvent struct {
 	Reason string     `json:"reason"` // DELETED: the session was removed
@@ -23,25 +23,24 @@ type erasedEvent struct {
 	By     string     `json:"by,omitempty"`
 }
 
-// lately is how long a blob counts as put: who put it may not have stored yet what names it.
+// lately is how long a blob counts as new: the row that references it may not be stored yet.
 const lately = 10 * time.Minute
 
-// tombstone is a session on its way out.
+// tombstone is a session that is being removed.
 type tombstone struct {
 	id    regie.ID
 	chain int64
 }
 
-// Remove takes a session away (decision 15): its row stays as a tombstone and its log as it is, but
-// all that it held is erased, in the rows and in the bodies of its log, with an erased event in the
-// same transaction. Its sub-agents' sessions go with it, rules that counted only there are revoked,
-// and blobs go that nothing else names. Forks have their own copies and stay. It returns
-// CodeRoundInProgress while a round of it is open, CodeConflict for a sub-agent's session, which
-// goes with its parent's, and CodeNotFound. Removing what is removed changes nothing.
+// Remove removes a session (decision 15). Its row stays as a tombstone and its log stays, but its
+// content is erased, in the rows and in the bodies of its log. An erased event in the same
+// transaction records it. Its sub-agents' sessions are removed with it, its session-scoped rules
+// are revoked, and unreferenced blobs are erased. Forks have their own copies and stay. It returns
+// CodeRoundInProgress while a round is open, CodeConflict for a sub-agent's session, and
+// CodeNotFound. Removing again changes nothing.
 //
-// The pages that it filled are overwritten. What SQLite had moved about before stays in unused
-// bytes of the file until that is made anew (VACUUM), the -wal keeps it until its next checkpoint,
-// and backups keep it.
+// The freed pages are overwritten. Content that SQLite moved earlier stays in unused bytes of the
+// file until VACUUM, in the -wal until its next checkpoint, and in backups.
 func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Removed, error) {
 	now := time.Now().UTC()
 	var out store.Removed
@@ -70,8 +69,8 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 	return out, err
 }
 
-// sessionFamily returns a session with those of its sub-agents, all without an open round; none
-// where it was removed before.
+// sessionFamily returns a session and its sub-agents', all without an open round; none for a
+// removed one.
 func (t sessionTx) sessionFamily(id regie.ID) ([]tombstone, error) {
 	t.holdRow(ByOwner, id)
 	var chain int64
@@ -116,8 +115,8 @@ func (t sessionTx) sessionFamily(id regie.ID) ([]tombstone, error) {
 var errRoundOpen = regie.Errorf(regie.CodeRoundInProgress,
 	"a round of this session is open: wait for its end, or interrupt it")
 
-// contents are the statements that take what a session held out of its rows; ?1 is its chain. The
-// schema lets them pass only behind a tombstone.
+// contents are the statements that erase a session's content from its rows; ?1 is its chain. The
+// schema allows them only for a tombstone.
 var contents = []string{
 	`UPDATE calls SET arguments = '', executed = NULL, intent = NULL, changed = NULL, result = substr(result, 1, 0), result_blob = NULL
 		WHERE id IN (SELECT c.id FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1)`,
@@ -138,8 +137,8 @@ var contents = []string{
 	`DELETE FROM cached_replies WHERE session = ?1`,
 }
 
-// eraseSession leaves of a session its tombstone and its log without bodies, and notes the blobs
-// that it named.
+// eraseSession reduces a session to its tombstone and its log without bodies, and collects its
+// blobs.
 func (t sessionTx) eraseSession(session tombstone, by string, now time.Time, blobs map[regie.Hash]bool,
 	out *store.Removed,
 ) error {
@@ -160,7 +159,7 @@ func (t sessionTx) eraseSession(session tombstone, by string, now time.Time, blo
 	return err
 }
 
-// eraseBodies takes all bodies out of a log, and tells it.
+// eraseBodies deletes all bodies of a log, and logs it.
 func (t sessionTx) eraseBodies(owner regie.ID, chain int64, by string, now time.Time) (bodies int64, err error) {
 	h, err := t.readHead(chain)
 	if err != nil {
@@ -178,7 +177,7 @@ func (t sessionTx) eraseBodies(owner regie.ID, chain int64, by string, now time.
 	return bodies, nil
 }
 
-// revokeOwn revokes the rules that count only in a session which is removed.
+// revokeOwn revokes the session-scoped rules of a removed session.
 func (t sessionTx) revokeOwn(session tombstone, by string, now time.Time, out *store.Removed) error {
 	rules, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL", session.chain)
 	out.Rules += len(rules)
@@ -188,8 +187,8 @@ func (t sessionTx) revokeOwn(session tombstone, by string, now time.Time, out *s
 	return err
 }
 
-// blobsOf notes the blobs that a session names: whole results, attachments, what its workspace told
-// agents, and files as they were before its writes (decisions 14, 16, 18).
+// blobsOf collects the blobs that a session references: whole results, attachments, prompt levels
+// of its workspace, and files from before its writes (decisions 14, 16, 18).
 func (t sessionTx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	named, err := readAll(t.tx, scanOne[regie.Hash], `SELECT c.result_blob FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1 AND c.result_blob IS NOT NULL
 		UNION SELECT a.blob FROM messages m JOIN attachments a ON a.message_id = m.id WHERE m.session = ?1
@@ -207,8 +206,8 @@ func (t sessionTx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 		func(hash regie.Hash) { blobs[hash] = true })
 }
 
-// findEvidence finds the hashes that calls name in what they stored of files, before they ran and
-// after it; from selects the calls c.
+// findEvidence finds the hashes in the stored file states of calls, before they ran and after; from
+// selects the calls c.
 func (t sessionTx) findEvidence(from string, args []any, fn func(regie.Hash)) error {
 	for _, column := range []string{"c.intent", "c.changed"} {
 		texts, err := readAll(t.tx, scanOne[string], "SELECT "+column+" "+from+" "+column+" IS NOT NULL", args...)
@@ -227,13 +226,13 @@ func (t sessionTx) findEvidence(from string, args []any, fn func(regie.Hash)) er
 	return nil
 }
 
-// hashes are the strings of a JSON text that may name a blob.
+// hashes matches the strings of a JSON text that may be hashes of blobs.
 var hashes = regexp.MustCompile(`\b[0-9a-fA-F]{64}\b`)
 
-// eraseBlobs erases blobs without a reference. A recent blob may belong to a call with an intent
-// that is not stored yet.
+// eraseBlobs erases the blobs that no row references any more. A blob that was stored recently may
+// belong to a call without a stored intent, and stays.
 func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *store.Removed) error {
-	// What was put lately may not be named yet, as long as anything runs.
+	// New blobs may not be referenced yet, as long as any round runs.
 	var before int64
 	if err := t.row("SELECT CASE WHEN EXISTS (SELECT 1 FROM rounds WHERE state <> 'ENDED' AND state = 'RUNNING') THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END",
 		now.Add(-lately).UnixMicro(), int64(math.MaxInt64)).Scan(&before); err != nil {
@@ -250,7 +249,7 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 			"UPDATE blobs SET data = NULL WHERE hash = ?1 AND data IS NOT NULL AND noted_at <= ?2",
 			"NOT EXISTS (SELECT 1 FROM calls WHERE result_blob = ?1)",
 			"NOT EXISTS (SELECT 1 FROM attachments a JOIN messages m ON m.id = a.message_id JOIN sessions s ON s.n = m.session WHERE a.blob = ?1 AND s.deleted_at IS NULL)",
-			"NOT EXISTS (SELECT 1 FROM rounds WHERE level1 = ?1)", // the same for all, and nobody's
+			"NOT EXISTS (SELECT 1 FROM rounds WHERE level1 = ?1)", // all users share them
 			"NOT EXISTS (SELECT 1 FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.level2 = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM former_levels f JOIN rounds r ON r.id = f.round_id JOIN sessions s ON s.n = r.session WHERE f.level2 = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM undo_files WHERE from_hash = ?1)",

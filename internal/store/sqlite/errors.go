@@ -23,13 +23,13 @@ func explainError(err error, path string) error {
 	var driver *sqlite3.Error
 	var elsewhere interface{ SQLState() string }
 	var network *net.OpError
-	var closed interface{ SafeToRetry() bool } // what the driver of PostgreSQL says of a connection that it has closed
+	var closed interface{ SafeToRetry() bool } // PostgreSQL's driver on a connection that it has closed
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.Is(err, sql.ErrConnDone), err.Error() == "sql: database is closed": // database/sql has no name for it
+	case errors.Is(err, sql.ErrConnDone), err.Error() == "sql: database is closed": // database/sql has no error value for it
 		return errClosed
 	case errors.Is(err, syscall.ENOSPC):
 		return regie.Errorf(regie.CodeDiskFull,

@@ -11,12 +11,12 @@ import (
 )
 
 // Fork copies a session's thread, up to the end of the exchange at a point, into a new session:
-// messages and settled calls under new ids, and nothing that could run (decision 17). Its log
-// begins with the source and binds the copies like anything else, so that neither session needs the
-// other's content; both reference whole results and attachments as blobs.
+// messages and settled calls under new ids, and nothing that could run (decision 17). The new log
+// begins with the origin of the fork and binds the copies like anything else. So neither session
+// needs the other's content; whole results and attachments are blobs, which both reference.
 //
-// It returns CodeNotFound for an unknown session or round, CodeBadRequest for a point that is not
-// in the log, and CodeConflict for a message with erased content. A repeated fork changes nothing.
+// It returns CodeNotFound for a missing session or round, CodeBadRequest for a point outside the
+// log, and CodeConflict for a message with erased content. The same fork again changes nothing.
 func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
 	now := time.Now().UTC()
 	if in.SessionID.IsZero() {
@@ -34,7 +34,7 @@ func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, er
 	return c.out, err
 }
 
-// forkedBefore looks for the session that a fork is to make.
+// forkedBefore looks for the session of an earlier, equal fork.
 func (s sessionStore) forkedBefore(ctx context.Context, in store.Fork) (out store.Forked, there bool, err error) {
 	out.Session, _, err = readSession(ctx, s.read, in.SessionID)
 	switch {
@@ -51,8 +51,8 @@ func (s sessionStore) forkedBefore(ctx context.Context, in store.Fork) (out stor
 	return out, true, explainError(err, FileName)
 }
 
-// copying is a fork on its way into the store. The rows read from the source never change any more,
-// except that a person may resolve an UNKNOWN call meanwhile: then the copy is still UNKNOWN.
+// copying is a fork on its way into the store. The source is immutable, but for an UNKNOWN call
+// that a person resolves meanwhile: its copy stays UNKNOWN, and a person has to resolve it too.
 type copying struct {
 	now      time.Time
 	to       regie.ID
@@ -67,7 +67,7 @@ type copying struct {
 	gone     regie.Supersede
 }
 
-// readSource takes the source's thread up to the point.
+// readSource reads the source's thread up to the point.
 func (c *copying) readSource(ctx context.Context, q querier, in store.Fork) error {
 	from, _, err := readSession(ctx, q, in.From)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *copying) readSource(ctx context.Context, q querier, in store.Fork) erro
 	return nil
 }
 
-// cutPoint returns where the source is to be cut.
+// cutPoint returns the point at which the source is cut.
 func cutPoint(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	var head int64
 	if err := q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", in.From).Scan(&head); err != nil {
@@ -130,7 +130,7 @@ func cutPoint(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	return in.At, nil
 }
 
-// copyThread makes the copies and the log that tells of them.
+// copyThread makes the copies and their log.
 func (c *copying) copyThread() {
 	for i := range c.thread.Messages {
 		m := &c.thread.Messages[i]
@@ -162,7 +162,7 @@ func (c *copying) addEvent(kind regie.EventType, body any) {
 	c.events = append(c.events, newEvent(kind, body))
 }
 
-// copyMessage returns a copy. Its round and exchange stay the original ones, as its origin.
+// copyMessage copies a message. The copy keeps its round and exchange, as its origin.
 func (c *copying) copyMessage(m *regie.Message) regie.Message {
 	out := *m
 	if out.Copied == nil {
@@ -196,7 +196,7 @@ func (c *copying) copyMessage(m *regie.Message) regie.Message {
 	return out
 }
 
-// copyCall returns a copy. It has no evidence: what could be undone is the source's.
+// copyCall copies a call, without its evidence: only the source can be undone.
 func (c *copying) copyCall(call regie.Call) regie.Call {
 	if call.CopyOf.IsZero() {
 		call.CopyOf = call.ID
@@ -209,8 +209,8 @@ func (c *copying) copyCall(call regie.Call) regie.Call {
 	return call
 }
 
-// copiedCall returns what a fork's log says of a call: all that the source's log said of it one by
-// one.
+// copiedCall returns a copied call's entry in the fork's log: all that the source's log has in
+// several entries.
 func copiedCall(c *regie.Call) callEvent {
 	event := settledEvent(c)
 	event.CopyOf, event.Kind, event.Executed = c.CopyOf, c.Kind, hashOrZero(c.Executed)
@@ -221,8 +221,8 @@ func copiedCall(c *regie.Call) callEvent {
 	return event
 }
 
-// insertCopies writes the copies. The source must still be there: what was read of it is not to
-// outlive its removal.
+// insertCopies writes the copies. The source must still exist: its content must not outlive a
+// removal.
 func (c *copying) insertCopies(t *tx, from regie.ID) error {
 	source, err := t.holdSession(from)
 	if err != nil {
@@ -233,8 +233,7 @@ func (c *copying) insertCopies(t *tx, from regie.ID) error {
 	if err != nil || !made { // another one of this id was faster: it is the same fork
 		return err
 	}
-	// Taint comes with the messages (decision 34), the wish to be asked with the session (decision
-	// 49).
+	// The messages carry the taint (decision 34), the session the wish to be asked (decision 49).
 	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
 			forked_from, forked_at_seq, token_id, state, created_at)
 		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
@@ -247,7 +246,7 @@ func (c *copying) insertCopies(t *tx, from regie.ID) error {
 		c.copies[i].Seq = first + int64(c.places[i])
 		t.rounds.insertMessage(chain, &c.copies[i], false)
 	}
-	// Who forks knows what is there.
+	// The user who forks has read the copies.
 	t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain,
 		first+int64(len(c.events))-1)
 	return nil

@@ -20,7 +20,7 @@ type found struct {
 	err error
 }
 
-// firstRow returns the first of the rows; sql.ErrNoRows without one.
+// firstRow returns the first of the rows, or sql.ErrNoRows.
 func firstRow(rows [][]driver.Value, err error) found {
 	if err == nil && len(rows) == 0 {
 		err = sql.ErrNoRows
@@ -31,7 +31,7 @@ func firstRow(rows [][]driver.Value, err error) found {
 	return found{row: rows[0]}
 }
 
-// Scan reads the row; it returns sql.ErrNoRows without one.
+// Scan reads the row, or returns sql.ErrNoRows.
 func (f found) Scan(dest ...any) error {
 	if f.err != nil {
 		return f.err
@@ -44,8 +44,7 @@ func (f found) Scan(dest ...any) error {
 	return nil
 }
 
-// assignValue reads a value as the program has it: a time is microseconds, and NULL is the zero
-// value.
+// assignValue assigns a value of a row: a time is microseconds, and NULL is the zero value.
 func assignValue(dest any, value driver.Value) error {
 	if scans, ok := dest.(sql.Scanner); ok {
 		return scans.Scan(value)
@@ -110,7 +109,7 @@ func (j asJSON) Value() (driver.Value, error) {
 	return string(data), err
 }
 
-// queryList returns queryAll for a list that is shown: one without rows is empty, not nil.
+// queryList returns queryAll for a list in an answer: without rows it is empty, not nil.
 func queryList[T any](ctx context.Context, q querier, scan func(scanner, *T) error, query string, args ...any) ([]T,
 	error,
 ) {
@@ -141,7 +140,7 @@ func queryAll[T any](ctx context.Context, q querier, scan func(scanner, *T) erro
 // scanOne reads rows of one column.
 func scanOne[T any](row scanner, value *T) error { return row.Scan(value) }
 
-// unlessFound replaces the error of a row that is not there by none, which may be nil.
+// unlessFound replaces the error of a missing row by none, which may be nil.
 func unlessFound(err, none error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return none

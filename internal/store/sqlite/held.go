@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// heldRound is a round of a session with a log that a transition holds. The fence has the session's
-// epoch.
+// heldRound is a round, with the log of its session held by the transition. The fence has the
+// session's epoch.
 type heldRound struct {
 	fence   store.Fence
 	owned   owned
@@ -19,7 +19,7 @@ type heldRound struct {
 	holder  string
 }
 
-// holdRound holds the log of a round's session, and reads how both stand.
+// holdRound holds the log of a round's session, and reads the state of both.
 func (t *tx) holdRound(round regie.ID) (r heldRound, err error) {
 	t.holdRow(ByRound, round)
 	var kind, origin string
@@ -32,7 +32,7 @@ func (t *tx) holdRound(round regie.ID) (r heldRound, err error) {
 	return r, unlessFound(err, notFound("round", round))
 }
 
-// heldSession is a session with a log that a transition holds; head is its end.
+// heldSession is a session with its log held by the transition; head is the end of the log.
 type heldSession struct {
 	chain, head int64
 	workspace   regie.ID
@@ -41,7 +41,8 @@ type heldSession struct {
 	kind        regie.SessionType
 }
 
-// holdSession holds the log of a session that was not removed, and reads its state.
+// holdSession holds the log of a session and reads its state. It returns CodeNotFound for a removed
+// session.
 func (t *tx) holdSession(id regie.ID) (s heldSession, err error) {
 	t.holdRow(ByOwner, id)
 	err = t.row(`SELECT s.n, c.head, s.workspace_id, s.name, s.state, s.type FROM sessions s JOIN chains c ON c.n = s.n

@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Inbox returns what waits for people, oldest first (spec 4.4), or the items that an id or a part
-// of one names, in any state. It returns CodeBadID for an impossible part.
+// Inbox returns open requests to people, oldest first (spec 4.4), or those that an id or a part of
+// one selects, in any state. It returns CodeBadID for a part that is not hexadecimal.
 func (s sessionStore) Inbox(ctx context.Context, filter store.InboxFilter) (inbox store.Inbox, err error) {
 	if err := checkPart(filter.Short); err != nil {
 		return inbox, err
@@ -42,13 +42,13 @@ func readInbox(ctx context.Context, q querier, filter store.InboxFilter) (inbox 
 	return inbox, err
 }
 
-// filterArgs returns the filter's values in the order of the queries; a zero id is NULL and selects
-// all that are open.
+// filterArgs returns the filter's values in the order of the queries. A zero id is NULL and selects
+// all open ones.
 func filterArgs(f store.InboxFilter) []any {
 	return []any{f.ID, f.SessionID, f.Root, f.Short, boolToInt(f.Closed), f.After.Micros(), f.After.ID, limitOf(f.Limit)}
 }
 
-// limitOf returns how many a list may have; 0 is all.
+// limitOf returns a list's page size; 0 is all.
 func limitOf(limit int) int { return cmp.Or(limit, math.MaxInt32) }
 
 // inForce selects the rows that are neither revoked nor expired by a time, or all of them.
@@ -62,15 +62,13 @@ func pageClause(created, id string) string {
 	return afterClause(created, id, "?6", "?7") + " LIMIT ?8"
 }
 
-// afterClause orders a list, the oldest first, and begins it behind the place that two parameters
-// hold.
+// afterClause orders a list, the oldest first, and starts it behind the mark in two parameters.
 func afterClause(created, id, at, last string) string {
 	return " AND (CAST(" + at + " AS BIGINT) = 0 OR " + created + " > " + at + " OR " + created + " = " + at + " AND " +
 		id + " > " + last + ") ORDER BY " + created + ", " + id
 }
 
-// byIDClause selects the rows that match the filter's id or part of one, and otherwise the open
-// ones.
+// byIDClause selects the rows with the filter's id or part of an id; without either, the open rows.
 func byIDClause(id, state string) string {
 	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR " + hasPart(id, "?4") + ") AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
 }
@@ -107,8 +105,8 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 		pageClause("t.created_at", "t.id"), filterArgs(filter)...)
 }
 
-// Batch returns an exchange's calls as they stand, with what people were asked about them: only
-// Calls, Reviews and Asked are set.
+// Batch returns an exchange's calls with their reviews and questions: it sets only Calls, Reviews
+// and Asked.
 func (s sessionStore) Batch(ctx context.Context, fence store.Fence, exchange int,
 	reply regie.ID,
 ) (c store.Claimed, err error) {
@@ -124,7 +122,7 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 	if c.Calls, err = readCalls(ctx, q, callsOfMessage, reply); err != nil {
 		return err
 	}
-	reviews, err := readReviews(ctx, q, // what was asked last counts
+	reviews, err := readReviews(ctx, q, // the latest review counts
 		"JOIN approvals a ON a.id = v.approval_id WHERE a.round_id = ? AND a.exchange = ? ORDER BY a.seq, a.created_at, a.id", round, exchange)
 	if err != nil {
 		return err
@@ -146,13 +144,12 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 	return err
 }
 
-// WholeResult returns a call's result as it was before it was shortened (spec 3.2); CodeNotFound
-// for a call that is not one of the session, or has no result, and where the whole result could not
-// be stored or was erased.
+// WholeResult returns a call's unshortened result (spec 3.2). It returns CodeNotFound for a call of
+// another session, a call without a result, and a whole result that was not stored or was erased.
 func (s sessionStore) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
 	var result []byte
 	var blob regie.Hash
-	// In a fork the shortened result names the original call; the session has a copy.
+	// In a fork the shortened result names the original call, and the session has a copy of it.
 	err := s.read.QueryRowContext(ctx,
 		"SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE (c.id = ?1 OR c.copy_of = ?1) AND s.id = ?2", call, session).Scan(&result, &blob)
 	switch {
@@ -171,20 +168,20 @@ func (s sessionStore) WholeResult(ctx context.Context, session, call regie.ID) (
 	return string(data), err
 }
 
-// standing finds the one open round by its index: only a query that says what the index says uses
-// it, others look at every round.
+// standing finds the one open round by its index. SQLite uses that only for a query with the
+// index's own condition; other queries would scan every round.
 const standing = `SELECT s.type, EXISTS (SELECT 1 FROM rounds r JOIN waits w ON w.round_id = r.id
 		WHERE r.session = s.n AND r.state <> 'ENDED' AND r.state = 'WAITING' AND w.state = 'OPEN' AND w.kind = 'QUESTION')
 	FROM sessions s WHERE s.id = ?`
 
-// Standing returns a session's type, and whether a question of it is open; the empty type for a
-// session that is not there.
+// Standing returns a session's type, and whether it has an open question; the empty type for a
+// missing session.
 func (s sessionStore) Standing(ctx context.Context, session regie.ID) (kind regie.SessionType, asks bool, err error) {
 	err = s.read.QueryRowContext(ctx, standing, session).Scan(&kind, &asks)
 	return kind, asks, unlessFound(err, nil)
 }
 
-// OpenRound returns the round of a session that has not ended; the zero id where none is open.
+// OpenRound returns the open round of a session, or the zero id.
 func (s sessionStore) OpenRound(ctx context.Context, session regie.ID) (id regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx,
 		"SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND r.state <> 'ENDED'",
@@ -192,9 +189,9 @@ func (s sessionStore) OpenRound(ctx context.Context, session regie.ID) (id regie
 	return id, unlessFound(err, nil)
 }
 
-// CloseSession closes a session that is idle: a chat that a message opens again, or, stopped, one
-// that was cancelled (decision 6). It returns CodeRoundInProgress while a round is open. Closing
-// what is closed changes nothing.
+// CloseSession closes an idle session: a chat, which a message reopens, or, stopped, a cancelled
+// session (decision 6). It returns CodeRoundInProgress while a round is open. Closing a closed
+// session changes nothing.
 func (s sessionStore) CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {

@@ -15,28 +15,28 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// maxDamage is how many kinds of damage are named.
+// maxDamage bounds how many kinds of damage are listed.
 const maxDamage = 3
 
-// Inspection is what can be told of the database of a data directory without changing anything
-// there (spec 10.1, doctor).
+// Inspection is the state of a data directory's database, read without changing anything (spec
+// 10.1, doctor).
 type Inspection struct {
 	Path   string
 	Exists bool
 	Size   int64 // of the database, in bytes
-	WAL    int64 // of what is not yet in it, in bytes
+	WAL    int64 // bytes that are not yet in it
 	// Schema is the database's, Newest the one that this program writes.
 	Schema, Newest int64
-	Damage         []string // what quick_check says is wrong
+	Damage         []string // the findings of quick_check
 	Checked        bool     // the check came to its end
 	Err            error    // why the database could not be read, with its code
-	Key            error    // what is wrong with the audit key, where the logs need it
-	Backups        []string // names of the backups beside it, newest first
+	Key            error    // why the audit key is unusable, where the logs need it
+	Backups        []string // names of the backups in its directory, newest first
 }
 
-// Inspect examines the database of a data directory. Under a running engine (live) it reads like
-// any reader; without one and with everything in the file, it reads the file alone; with a leftover
-// WAL, SQLite may create the -shm file. The check ends with the context; the rest is quick.
+// Inspect reads the database of a data directory. Where an engine is running (live) it reads as any
+// reader does. Where none is and there is no WAL, it reads the file alone. Where a WAL is left,
+// SQLite may make its -shm file. The integrity check ends with the context; all else is quick.
 func Inspect(ctx context.Context, dir string, live bool) Inspection {
 	in := Inspection{Path: filepath.Join(dir, FileName)}
 	in.Backups = listBackups(in.Path)
@@ -87,9 +87,8 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// readOnlyDSN names the database to the driver so that looking changes nothing of it: a file
-// without a log of writes is read as it is, and one that an engine works on, or died on, as a
-// reader.
+// readOnlyDSN names the database to the driver so that reading changes nothing. A file without a
+// WAL is read as immutable; one that an engine works on, or died on, as by any reader.
 func (in *Inspection) readOnlyDSN(live bool) string {
 	if live && sizeOf(in.Path+"-shm") > 0 || in.WAL > 0 || sizeOf(in.Path+"-journal") > 0 {
 		return fileDSN(in.Path, "ro", 1000, "query_only(1)", "temp_store(MEMORY)")
@@ -98,7 +97,7 @@ func (in *Inspection) readOnlyDSN(live bool) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: in.Path, RawQuery: query.Encode()}).String()
 }
 
-// readDatabase asks the database itself.
+// readDatabase reads from the database itself.
 func (in *Inspection) readDatabase(ctx context.Context, db *sql.DB, dir string) {
 	m, err := NewMigrator(database.DialectSQLite3, db, migrations, nil)
 	if err == nil {
@@ -113,7 +112,7 @@ func (in *Inspection) readDatabase(ctx context.Context, db *sql.DB, dir string) 
 		in.Damage, err = append(in.Damage, err.Error()), nil
 	}
 	in.Checked = err == nil
-	if in.Schema == 0 || in.Err != nil { // an empty database, or one whose tables have another meaning
+	if in.Schema == 0 || in.Err != nil { // an empty database, or a schema with other tables
 		return
 	}
 	var begun bool

@@ -17,7 +17,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 		return s.other.CheckIntegrity(ctx, s.read.db)
 	}
 	path := filepath.Join(s.dir, FileName)
-	// A connection of its own has no page in its cache: it reads what is in the file.
+	// A connection of its own has an empty cache, so it reads the file.
 	db, err := sql.Open("sqlite", fileDSN(path, "ro", busyTimeout, "query_only(1)", "temp_store(MEMORY)"))
 	if err != nil {
 		return explainError(err, path)
@@ -50,8 +50,8 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 		"the database %s is damaged (%s): restore your own backup, there is none beside it", path, found)
 }
 
-// checkPages runs a check of SQLite over the whole file. The error is that of a check that did not
-// come to its end.
+// checkPages runs a check of SQLite over the whole file. It returns an error where the check did
+// not finish.
 func checkPages(ctx context.Context, db *sql.DB, check string) (damage []string, err error) {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA %s(%d)", check, maxDamage))
 	if err != nil {
@@ -70,8 +70,8 @@ func checkPages(ctx context.Context, db *sql.DB, check string) (damage []string,
 	return damage, rows.Err()
 }
 
-// checkBlobs returns the damage of a blob that is not what its hash says: no structure of SQLite
-// covers pages that hold only a part of a long value.
+// checkBlobs returns the blobs that do not match their hash: SQLite's checks do not cover overflow
+// pages of a long value.
 func checkBlobs(ctx context.Context, db *sql.DB) (damage []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT hash, data FROM blobs WHERE data IS NOT NULL")
 	if err != nil {

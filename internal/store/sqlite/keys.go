@@ -8,16 +8,15 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// forgets bounds the expired keys that one keyed write deletes.
+// forgets bounds how many expired keys a write with a key deletes.
 const forgets = 100
 
-// SetHolder says which process this is, as its leases have it. It is called before the store is
-// used.
+// SetHolder sets the name of this process in leases. It is called before the store is used.
 func (s tokenStore) SetHolder(holder string) { s.holder = holder }
 
-// BeginKeyed notes that a write with an Idempotency-Key begins (spec 10.2): the key and what came
-// with it, both as hashes. It returns what is known of the key, and CodeKeyReused where something
-// else came with it before. Keys older than store.KeysKept are forgotten by the way.
+// BeginKeyed records the begin of a write with an Idempotency-Key (spec 10.2): the key and the
+// request, both as hashes. It returns the record of the key, and CodeKeyReused where the key came
+// with another request before. It also deletes keys older than store.KeysKept.
 func (s tokenStore) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error) {
 	var out store.KeyedWrite
 	err := s.writer.do(ctx, func(t *tx) error {
@@ -52,7 +51,7 @@ func (s tokenStore) BeginKeyed(ctx context.Context, key, request regie.Hash) (st
 	return out, err
 }
 
-// AnswerKeyed notes what a write that has begun was answered, once. The answer is opaque here.
+// AnswerKeyed stores the answer of a begun write, once. The answer is opaque here.
 func (s tokenStore) AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status,
@@ -61,8 +60,8 @@ func (s tokenStore) AnswerKeyed(ctx context.Context, key regie.Hash, status int,
 	})
 }
 
-// ReleaseKeyed forgets a write that has begun and came to nothing: its key may come with another
-// request. What was answered stays.
+// ReleaseKeyed deletes the key of a begun write that failed: the key may come with another request.
+// An answered key stays.
 func (s tokenStore) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key)

@@ -8,21 +8,21 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Leases are for a database that several engines write to (spec 11.1): a holder keeps one row alive
-// by the database's clock, and what it has claimed is its own for as long. A lease is what keeps
-// others from claiming; what keeps a former holder from writing is the epoch, which each claim
-// raises and every write of a round checks (invariant 8). The embedded store has the engine lock in
-// place of leases.
+// Leases are for a database that several engines write to (spec 11.1). A holder renews one row by
+// the database's clock, and keeps its claims for as long. The lease keeps others from claiming. The
+// epoch, which each claim raises and every write of a round checks, keeps a former holder from
+// writing (invariant 8). The embedded store has the engine lock instead of leases.
 
-// Lease says that a holder lives, until ttl from now by the database's clock. What it has claimed
-// is left to it until then. It returns store.ErrNewerSchema, and there is no lease, where the
-// schema is newer than this program.
+// Lease renews a holder's lease, until ttl from now by the database's clock. Until then others
+// cannot claim its rounds. It returns store.ErrNewerSchema, and no lease, where the schema is newer
+// than this program.
 func (s roundStore) Lease(ctx context.Context, holder string, ttl time.Duration) error {
 	if s.other == nil {
 		return nil
 	}
 	return s.writer.do(ctx, func(t *tx) error {
-		// Old records of commits are deleted on the way: their callers have asked long ago.
+		// The heartbeat also deletes old proofs of commits: a process asks for one at once or
+		// never.
 		t.exec("DELETE FROM commits WHERE at < clock_timestamp() - interval '1 hour'")
 		t.one(store.ErrNewerSchema, `INSERT INTO holders (name, until) SELECT ?, clock_timestamp() + ? * interval '1 microsecond'
 			WHERE NOT EXISTS (SELECT 1 FROM goose_db_version WHERE version_id > ?)
@@ -31,8 +31,8 @@ func (s roundStore) Lease(ctx context.Context, holder string, ttl time.Duration)
 	})
 }
 
-// EndLease says that a holder holds nothing any more: what it leaves can be claimed at once. Leases
-// that have been over for a day go too.
+// EndLease ends a holder's lease: others can claim its rounds at once. It also deletes leases that
+// expired more than a day ago.
 func (s roundStore) EndLease(ctx context.Context, holder string) error {
 	if s.other == nil {
 		return nil
@@ -43,8 +43,8 @@ func (s roundStore) EndLease(ctx context.Context, holder string) error {
 	})
 }
 
-// Succeed ends the leases of holders with a name prefix: these processes have certainly ended,
-// because the caller has their place.
+// Succeed ends the leases of holders with a name that begins so. Their processes have certainly
+// ended, because the caller has their place.
 func (s roundStore) Succeed(ctx context.Context, begins string) error {
 	if s.other == nil {
 		return nil
@@ -55,7 +55,7 @@ func (s roundStore) Succeed(ctx context.Context, begins string) error {
 	})
 }
 
-// leased reports that another holder's lease of a session s is not over; ? is who asks.
+// leased reports that another holder's lease of a session s is valid; ? is the caller's name.
 const leased = "EXISTS (SELECT 1 FROM holders h WHERE h.name = s.lease_holder AND h.name <> ? AND h.until > clock_timestamp())"
 
 // mayClaim refuses a session that another holder's lease still covers, with store.ErrElsewhere.
@@ -73,8 +73,8 @@ func (t slotTx) mayClaim(chain int64, holder string) error {
 	return nil
 }
 
-// dropFence returns the fence of the present holder for the seeded bug, and the unchanged fence
-// otherwise.
+// dropFence returns the fence of the current holder where the seeded bug is on, and else the fence
+// unchanged.
 func (t slotTx) dropFence(fence store.Fence) store.Fence {
 	if fault.Bug(fault.BugNoEpoch) {
 		_ = t.row("SELECT epoch FROM rounds WHERE id = ?", fence.RoundID).Scan(&fence.Epoch)

@@ -8,9 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// SetLevel2 has a round that was taken up go on with what its workspace says now (spec 6.1,
-// decision 53); the zero hash is nothing. It returns CodeStale, and CodeStopRequested where a
-// stopping word came first.
+// SetLevel2 sets the present level 2 of the workspace for a round that was taken up (spec 6.1,
+// decision 53); the zero hash means none. It returns CodeStale, and CodeStopRequested after a stop
+// request.
 func (s roundStore) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
 	b := batch{fence: fence, now: time.Now().UTC()}
 	b.addEvent(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})

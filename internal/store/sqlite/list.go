@@ -10,12 +10,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// heard selects the messages that a person would read: answers, and notices; not the steps on the
-// way and what they brought (decision 45).
+// heard selects the messages for a person to read: answers and notices, without intermediate steps
+// and their results (decision 45).
 const heard = `m.excluded = 0 AND (m.sender = 'AI' AND m.calls = 0 OR m.sender = 'SYSTEM' AND m.system_type <> 'DATA_ADDED' AND m.system_type <> 'ACTIONS_EXECUTED'
 	AND m.system_type <> 'CONTEXT_SUMMARY' AND m.system_type <> 'FORMAT_ERROR' AND m.system_type <> 'UNDONE')`
 
-// summaries reads sessions s with the columns of a list; ?1 is the user of the read marks.
+// summaries reads the list entries of sessions s; ?1 is the user for whom unread messages count.
 const summaries = "SELECT " + sessionColumns + `, w.name, coalesce(w.root, ''), c.head,
 		(SELECT count(*) FROM messages m WHERE m.session = s.n AND m.seq IS NOT NULL),
 		(SELECT count(*) FROM rounds r WHERE r.session = s.n),
@@ -26,8 +26,8 @@ const summaries = "SELECT " + sessionColumns + `, w.name, coalesce(w.root, ''), 
 	FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN read_marks k ON k.session = s.n AND k.user_id = ?1
 	WHERE s.deleted_at IS NULL `
 
-// Sessions lists the sessions that a filter selects, the one where something happened last first
-// (spec 10.1): not sub-agents', not templates. It returns CodeBadID for a part that no id has.
+// Sessions lists the sessions that a filter selects, the latest active first (spec 10.1), without
+// sub-agents' and templates. It returns CodeBadID for a part that is not hexadecimal.
 func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) 
 	return out, err
 }
 
-// checkPart refuses what is no part of an id.
+// checkPart refuses a part of an id that is not hexadecimal.
 func checkPart(part string) error {
 	if strings.Trim(part, "0123456789abcdefABCDEF") != "" {
 		return regie.Errorf(regie.CodeBadID, "%q is no part of an id", part)
@@ -56,7 +56,7 @@ func checkPart(part string) error {
 	return nil
 }
 
-// hasPart compares an id with a part of one as people type it.
+// hasPart matches an id by its end, or its beginning from eight digits on.
 func hasPart(id, part string) string {
 	return "(hex(" + id + ") LIKE '%' || " + part + " OR length(" + part + ") >= 8 AND hex(" + id +
 		") LIKE " + part + " || '%')"
@@ -69,14 +69,14 @@ func readSummaries(ctx context.Context, q querier, query string, args ...any) ([
 	}, query, args...)
 }
 
-// UserNamed returns the id of a user by name, the zero id without one.
+// UserNamed returns the id of the user of that name, or the zero id.
 func (s sessionStore) UserNamed(ctx context.Context, name string) (id regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT id FROM users WHERE name = ?", name).Scan(&id)
 	return id, unlessFound(err, nil)
 }
 
-// SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show); user is
-// the user of the read mark.
+// SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show), and
+// with the read mark of user.
 func (s sessionStore) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
 	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -137,8 +137,8 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	return view, err
 }
 
-// Logs returns the owners of all logs: workspaces and users first, each with its sessions in order
-// of creation, removed ones too.
+// Logs returns the owners of logs: users and workspaces, each workspace followed by its sessions in
+// the order of their creation, removed ones too.
 func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store
 		ORDER BY o.owner, o.n`, filter.Root, filter.ID, filter.Short)
 }
 
-// Rename gives a session another name, and tells it. The same name again changes nothing.
+// Rename renames a session, and logs it. The same name again changes nothing.
 func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) error {
 	session, _, err := s.Session(ctx, id)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) erro
 	})
 }
 
-// Export returns all that a person can check of a session, in one snapshot (docs/export.md).
+// Export returns all data for checking a session, in one snapshot (docs/export.md).
 func (s sessionStore) Export(ctx context.Context, id regie.ID) (store.SessionExport, error) {
 	out := store.SessionExport{
 		Format: store.ExportFormat, ExportedAt: time.Now().UTC(),
@@ -230,7 +230,7 @@ func exportLog(ctx context.Context, q querier, out *store.ExportedLog, owner reg
 	return err
 }
 
-// exportBlobs adds the content that messages, calls and rounds name by its hash.
+// exportBlobs adds the content that messages, calls and rounds reference by hash.
 func exportBlobs(ctx context.Context, q querier, out *store.SessionExport) (err error) {
 	out.Blobs, err = queryList(ctx, q, func(row scanner, b *store.ExportedBlob) error {
 		return row.Scan(&b.Hash, &b.Size, &b.Data)

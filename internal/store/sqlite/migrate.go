@@ -21,8 +21,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrateSchema brings the schema forward (spec 11.1): never back, never onto a newer one, and with
-// a backup of what was there. files replaces the migrations of this program; nil leaves them.
+// migrateSchema brings the schema forward (spec 11.1), never back, and makes a backup before. It
+// refuses a newer schema. files replaces the migrations of this program; nil leaves them.
 func migrateSchema(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
 	m, err := NewMigrator(database.DialectSQLite3, db, migrations, files)
 	if err != nil {
@@ -45,7 +45,7 @@ func migrateSchema(ctx context.Context, db *sql.DB, path string, files fs.FS) er
 	return err
 }
 
-// checkSchema refuses a database that has not this program's schema; it changes nothing.
+// checkSchema refuses a database without this program's schema; it changes nothing.
 func checkSchema(ctx context.Context, db *sql.DB, path string) error {
 	m, err := NewMigrator(database.DialectSQLite3, db, migrations, nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func checkSchema(ctx context.Context, db *sql.DB, path string) error {
 	return err
 }
 
-// Migrator migrates an empty database, or one from schema oldest on, to newest.
+// Migrator migrates a database to the schema newest, from an empty database or from oldest on.
 type Migrator struct {
 	*goose.Provider
 	Oldest, Newest int64
@@ -97,13 +97,12 @@ func (m Migrator) readVersion(ctx context.Context, db *sql.DB, path string) (cur
 	return current, nil
 }
 
-// unfinished ends the name of a backup that is being written. What is left under it was cut short
-// by a death.
+// unfinished ends the name of a backup in progress. A file of that name was left by a crash.
 const unfinished = ".unfinished"
 
-// backUp writes a copy of the database to prefix, the new schema version, and the time. A file of
-// that name is complete and on the disk, even if the process dies: VACUUM INTO alone promises
-// neither.
+// backUp writes a copy of the database to prefix, the schema that comes after it, and the time. A
+// file of that name is complete and synced, even if the process dies meanwhile: SQLite itself
+// promises neither for VACUUM INTO.
 func backUp(ctx context.Context, db *sql.DB, prefix string, newest int64) error {
 	cut, err := filepath.Glob(prefix + "*" + unfinished + "*") // SQLite's journal of it too
 	if err != nil {
@@ -115,7 +114,7 @@ func backUp(ctx context.Context, db *sql.DB, prefix string, newest int64) error 
 		}
 	}
 	backup := fmt.Sprintf("%s%d.%s", prefix, newest, time.Now().UTC().Format("20060102T150405.000000000"))
-	// SQLite fills a file that is empty, and leaves it its mode
+	// SQLite fills an empty file, and keeps its mode
 	if err := createPrivate(backup + unfinished); err != nil {
 		return err
 	}
@@ -136,8 +135,8 @@ func backUp(ctx context.Context, db *sql.DB, prefix string, newest int64) error 
 	return syncDir(filepath.Dir(backup))
 }
 
-// schemaVersion reads the version that goose keeps; 0 for a new database. It reads it directly
-// because goose would write into the database of a newer program.
+// schemaVersion reads the version that goose keeps; 0 for a new database. It uses its own query,
+// because goose would write into a database that a newer program owns.
 func schemaVersion(ctx context.Context, db *sql.DB) (int64, error) {
 	var tables int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'").

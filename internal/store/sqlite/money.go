@@ -9,25 +9,24 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Spending is stored in three places, each written by the transition that learns of it: in the row
-// of the call, in the sum of its round, and, if it costs anything, in spending: one row per session
-// and one per workspace and day. A reservation is stored only in the row of the open call and in
-// its round's sum: one transition turns it into spending or frees it, and nothing else needs
-// correction. So a cap is compared with two sums, and a process that dies leaves both as they were.
+// A cost is stored in three places, each written by the transition that learns of it: in the row of
+// the call, in the sum of its round, and, where it was to be paid, in spending: one row for each
+// session and one for each workspace and day. A reservation is stored only in the row of the open
+// call and in its round's sum. One transition spends or frees it, and has nothing else to correct.
+// So a cap is compared with two sums, and a crash leaves both consistent.
 
-// ever is the day of the rows that count over all days.
+// ever is the day of the rows that sum all days.
 const ever = 0
 
-// dayOf returns the day of a moment where this program runs, as a number that people can read:
-// 20261122.
+// dayOf returns the local day of a moment as a readable number: 20261122.
 func dayOf(at time.Time) int64 {
 	year, month, day := at.In(time.Local).Date() //nolint:gosmopolitan // a person's day is where they are
 	return int64(year)*10_000 + int64(month)*100 + int64(day)
 }
 
-// Reserve puts another reservation in the place of that of a round's open model call, as much as
-// the caps leave of what is wanted. Where they leave too little nothing is reserved, and the cap is
-// named. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is not open.
+// Reserve replaces the reservation of a round's open model call by as much of wants as the caps
+// leave. Where they leave too little it reserves nothing and names the cap. It returns CodeStale,
+// CodeStopRequested, or CodeConflict where the exchange is not open.
 func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int,
 	wants store.Reservation,
 ) (store.Granted, error) {
@@ -48,7 +47,7 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 }
 
 // reserveMoney adds what the caps leave of a reservation to its round's sum. Concurrent
-// reservations under a shared cap run one after the other: each holds a row of the cap until the
+// reservations under a shared cap run one after the other: each locks a row of the cap until its
 // commit.
 func (t moneyTx) reserveMoney(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
 	var workspace regie.ID
@@ -64,8 +63,8 @@ func (t moneyTx) reserveMoney(fence store.Fence, wants store.Reservation, now ti
 	return out, nil
 }
 
-// grantMoney returns as much of a reservation as every cap leaves. A call without a session, with a
-// zero fence, counts as a run and a session of its own.
+// grantMoney returns as much of the wanted reservation as every cap leaves. A call without a
+// session has a zero fence, and counts as a run and a session of its own.
 func (t moneyTx) grantMoney(wants store.Reservation, fence store.Fence, workspace regie.ID,
 	now time.Time,
 ) (store.Granted, error) {
@@ -98,8 +97,8 @@ func (t moneyTx) grantMoney(wants store.Reservation, fence store.Fence, workspac
 	return out, nil
 }
 
-// usedOfCap returns what is spent and reserved of a cap. Each is one statement, so that nothing is
-// on its way from the one to the other meanwhile.
+// usedOfCap returns the amount spent and reserved under a cap. It uses one statement, so that no
+// amount can move between the two sums meanwhile.
 func (t moneyTx) usedOfCap(scope regie.CapScope, fence store.Fence, workspace regie.ID,
 	now time.Time,
 ) (used int64, err error) {
@@ -125,15 +124,15 @@ func (t moneyTx) usedOfCap(scope regie.CapScope, fence store.Fence, workspace re
 	return used, unlessFound(err, nil)
 }
 
-// holdBudget keeps others from reserving under the same cap until the commit, so that each sees
-// what those before it have reserved. SQLite has one writer.
+// holdBudget locks a cap until the commit, so that each transition sees the reservations of those
+// before it. SQLite has one writer, and needs no lock.
 func (t moneyTx) holdBudget(query string, key any) {
 	if t.other != nil {
 		t.other.Queue(nil, query, []any{key})
 	}
 }
 
-// releaseReservation gives back what is reserved for a round's open model call.
+// releaseReservation frees the reservation of a round's open model call.
 func (t moneyTx) releaseReservation(round regie.ID) {
 	t.exec(
 		"UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0",
@@ -141,15 +140,15 @@ func (t moneyTx) releaseReservation(round regie.ID) {
 	t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
 }
 
-// addUp adds a failed attempt to its round's sums, and what is reserved for the next one.
+// addUp adds a failed attempt, and the reservation for the next one, to its round's sums.
 func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) {
 	t.exec(`UPDATE rounds SET tokens = tokens + ?, spent_microusd = spent_microusd + ?,
 		reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?`,
 		add.tokens, add.cost, add.released, reserved, fence.RoundID)
 }
 
-// bookCost adds what a call cost to what its session and its workspace have spent. A call that cost
-// nothing leaves no trace.
+// bookCost adds a call's cost to the spending of its session and its workspace. A call without cost
+// adds nothing.
 func (t moneyTx) bookCost(fence store.Fence, add totals, now time.Time) {
 	if add.cost == 0 && !add.unknown {
 		return
@@ -172,9 +171,8 @@ func (t moneyTx) bookFor(day int64, owner string, of any, add totals) {
 		day, of, add.cost, due, boolToInt(add.unknown))
 }
 
-// Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder
-// has let go of it when this returns. It returns CodeStale, or CodeStopRequested where another word
-// came first.
+// Halt pauses a round at a cap, releases it, and notifies people of the reason (decision 44). It
+// returns CodeStale, or CodeStopRequested after another stop request.
 func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) error {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -191,18 +189,18 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 	})
 }
 
-// worstCaseFor is how long a call that a crash cut keeps its reservation as what may be due. After
-// that the reservation is read as the estimate of its cost (decision 72). Every sum stays the
+// worstCaseFor is how long a call that a crash cut keeps its reservation as a cost that may be due.
+// Later the reservation is read as the estimate of its cost (decision 72). Every sum stays the
 // same, so nothing is written.
 const worstCaseFor = 24 * time.Hour
 
-// attemptEstimated is 1 for a failed call with an estimated cost: it was cut. Only a complete reply
-// that could not be used has its vendor's final count.
+// attemptEstimated is 1 for a failed call with an estimated cost, because it was cut. Only a
+// complete but unusable reply has its vendor's final count.
 const attemptEstimated = "CASE WHEN a.code IN ('EMPTY_REPLY', 'BAD_REPLY', 'PROVIDER_REJECTED') THEN 0 ELSE 1 END"
 
-// callsOf returns the columns of a spending over the calls of some rounds: the cost, the amount
-// possibly due, the number of calls with an unknown cost, and the estimated part of the cost.
-// columns precede them, rounds selects the rounds, behind follows. old is the parameter for the
+// callsOf selects a spending over the calls of some rounds: their cost, the amount that may be due
+// besides, the number of calls with unknown cost, and the estimated part of the cost. columns
+// precede these, rounds selects the rounds, behind ends the query. old is the parameter for the
 // moment before which a cut call no longer keeps its worst case.
 func callsOf(columns, rounds, behind, old string) string {
 	return "SELECT " + columns + `coalesce(sum(c.cost_microusd), 0), coalesce(sum(CASE WHEN c.cost_microusd IS NULL THEN c.reserved_microusd ELSE 0 END), 0),
@@ -222,8 +220,8 @@ func readSpending(row scanner, more ...any) (out regie.Spending, err error) {
 	return out, err
 }
 
-// spentByRound returns what the newest rounds of a workspace cost, those that Rounds lists. One
-// without a call has cost nothing.
+// spentByRound returns the spending of the rounds that Rounds lists. A round without a call has
+// none.
 func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds
@@ -237,7 +235,7 @@ func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[
 	return out, err
 }
 
-// SpentToday returns what is spent today by the workspace at root, and by all.
+// SpentToday returns today's spending of the workspace at root, and of all workspaces.
 func (s moneyStore) SpentToday(ctx context.Context, root string) (out store.Spent, err error) {
 	now := time.Now()
 	year, month, day := now.Date()

@@ -8,9 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Note stores a message for the audit, and has the round wait where it cannot go on with a call for
-// now (decisions 5 and 42). It returns CodeStale, CodeStopRequested where a stopping word came
-// first, and CodeConflict for a call that is not STARTED.
+// Note stores a message for the audit, and parks a round that cannot continue a call for now
+// (decisions 5 and 42). It returns CodeStale, CodeStopRequested after a stop request, and
+// CodeConflict for a call that is not STARTED.
 func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}

@@ -2,8 +2,8 @@ package sqlite
 
 import "github.com/regie-run/regie"
 
-// The statements of a transition stand in types by noun on its one transaction. A method calls one
-// of another noun through the transaction: t.slots.putSlot.
+// The statements of a transition are methods of types by noun, on its one transaction. A method
+// calls one of another noun through the transaction: t.slots.putSlot.
 type (
 	sessionTx struct{ *tx } // sessions, their chains, forks and removal
 	roundTx   struct{ *tx } // rounds, exchanges, calls and the messages of a round
@@ -15,9 +15,9 @@ type (
 	tokenTx   struct{ *tx }
 )
 
-// The transitions and reads of a store stand in types by noun too; Store has the methods of all.
+// The transitions and reads of a store are methods of types by noun too; Store embeds them all.
 type (
-	sessionStore  struct{ *core } // sessions, workspaces and what lists and exports say of them
+	sessionStore  struct{ *core } // sessions, workspaces, their lists and exports
 	roundStore    struct{ *core } // rounds, their exchanges, calls, messages and leases
 	approvalStore struct{ *core } // approvals, questions, rules and deadlines
 	slotStore     struct{ *core } // slots, the queue and presence
@@ -35,7 +35,7 @@ func newStore(c *core) *Store {
 	}
 }
 
-// newTx begins what a group of transitions, or one on another database, writes with.
+// newTx makes the writer's end of a group of transitions, or of one on another database.
 func newTx(w *writer, other Statements) *tx {
 	t := &tx{w: w, other: other, heads: map[int64]head{}, notices: map[regie.ID][]regie.Event{}}
 	t.sessions, t.rounds, t.pending, t.waits = sessionTx{t}, roundTx{t}, pendingTx{t}, waitTx{t}

@@ -16,16 +16,16 @@ type pendingEvent struct {
 	WhenBusy store.WhenBusy `json:"when_busy"`
 }
 
-// pendingRound is what is kept of the submission of a message that waits: the round that it would
-// begin, and what that must not withdraw.
+// pendingRound is the stored part of a waiting message's submission: the round that it would begin,
+// and the requests that it must not withdraw.
 type pendingRound struct {
 	regie.Round
 	LeavesWaits     bool `json:"leaves_waits,omitempty"`
 	LeavesApprovals bool `json:"leaves_approvals,omitempty"`
 }
 
-// keepPending stores a message that came while a round of its session was open. Where that waits
-// and the message is to steer it, what it waits for is withdrawn.
+// keepPending stores a message that arrives while a round of its session is open. A steering
+// message also withdraws the open requests of a waiting round.
 func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Accepted, now time.Time) error {
 	mode := in.WhenBusy
 	if mode == "" {
@@ -62,7 +62,7 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	return nil
 }
 
-// waiting counts the open approvals and questions of a round.
+// waiting counts a round's unanswered requests to people.
 type waiting struct{ approvals, questions int }
 
 func (t pendingTx) countAsked(round regie.ID) (a waiting) {
@@ -71,16 +71,16 @@ func (t pendingTx) countAsked(round regie.ID) (a waiting) {
 	return a
 }
 
-// mustStay reports whether something of it is what a message must not withdraw.
+// mustStay reports whether a message must not withdraw one of these requests.
 func (a waiting) mustStay(leavesWaits, leavesApprovals bool) bool {
 	return a.approvals > 0 && (leavesWaits || leavesApprovals) || a.questions > 0 && leavesWaits
 }
 
-// superseded says why a call was not run that a message steered past.
+// superseded is the reason of a call that was not run because of a steering message.
 const superseded = "the person wrote something else instead of answering"
 
-// parkUnlessSteered parks a round, unless a steering message came before from a person who may
-// answer: then what it would wait for is withdrawn at once.
+// parkUnlessSteered parks a round. It does not park, and withdraws the round's requests, where an
+// earlier steering message may do so.
 func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) bool {
 	steering := t.pendingOf(fence.Chain, true)
 	asked := t.countAsked(fence.RoundID)
@@ -108,8 +108,8 @@ func (t pendingTx) pendingOf(chain int64, steerOnly bool) []waitingMessage {
 	return slices.DeleteFunc(all, func(w waitingMessage) bool { return steerOnly && w.mode != store.Steer })
 }
 
-// admitMessages gives pending messages their places in the thread, as part of a round; where they
-// begin it, the first one says so.
+// admitMessages gives pending messages their places in the thread, as part of a round. Where they
+// begin it, the first one is marked so.
 func (t pendingTx) admitMessages(fence store.Fence, round regie.ID, waiting []waitingMessage,
 	now time.Time,
 ) []regie.Message {
@@ -140,16 +140,16 @@ func (t pendingTx) admitMessages(fence store.Fence, round regie.ID, waiting []wa
 var errAdmitted = regie.Errorf(regie.CodeConflict,
 	"the agent has the message already: it cannot be taken back any more")
 
-// admitSteering lets the messages that steer an open round into it: they stand behind the results
-// that were just stored.
+// admitSteering admits steering messages into an open round, behind the results that were just
+// stored.
 func (t pendingTx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) {
 	if waiting := t.pendingOf(fence.Chain, true); len(waiting) > 0 {
 		out.Admitted = t.admitMessages(fence, fence.RoundID, waiting, now)
 	}
 }
 
-// afterEnd lets all that waited for the end of a round into one next round (decision 10), or gives
-// it back where the session closes.
+// afterEnd starts one next round with all messages that waited for the end of a round (decision
+// 10), or withdraws them where the session closes.
 func (t pendingTx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) {
 	waiting := t.pendingOf(fence.Chain, false)
 	closes := end.Close
@@ -170,8 +170,8 @@ func (t pendingTx) afterEnd(fence store.Fence, end *store.End, out *store.Outcom
 	t.nextRound(fence, end.Reason, waiting, out, now)
 }
 
-// nextRound starts the round that messages have waited for, as part of the end of the one before:
-// behind what waits for a slot by now.
+// nextRound starts the round of the waiting messages, in the transition that ends the previous one.
+// It queues behind the rounds that wait for a slot already.
 func (t pendingTx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage,
 	out *store.Outcome, now time.Time,
 ) {
@@ -211,8 +211,8 @@ func (t pendingTx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []
 	out.Next = round.ID
 }
 
-// withdrawnEvent is the body of message_withdrawn; what the message says is the body of its
-// message_pending. TakenBack says that the person took it back, and no end of the session gave it.
+// withdrawnEvent is the body of message_withdrawn; the text is in the body of message_pending.
+// TakenBack says that the person withdrew the message, not the end of the session.
 type withdrawnEvent struct {
 	MessageID regie.ID `json:"message_id"`
 	TakenBack bool     `json:"taken_back,omitempty"`
@@ -225,7 +225,7 @@ func (t pendingTx) giveBack(fence store.Fence, waiting []waitingMessage, now tim
 	}
 }
 
-// withdrawMessage marks a pending message as withdrawn, and tells it.
+// withdrawMessage marks a pending message as withdrawn, and logs it.
 func (t pendingTx) withdrawMessage(session regie.ID, chain int64, event withdrawnEvent, now time.Time) {
 	t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ?, taken_back = ? WHERE id = ? AND seq IS NULL",
 		now.UnixMicro(), boolToInt(event.TakenBack), event.MessageID)
@@ -233,10 +233,9 @@ func (t pendingTx) withdrawMessage(session regie.ID, chain int64, event withdraw
 	t.appendEvent(session, chain, now, regie.EventMessageWithdrawn, event)
 }
 
-// TakeBack takes back and returns a message that waits for its turn: it never gets a place in the
-// thread (decision 10). This transition decides whether it comes before the round takes the
-// message; otherwise it returns CodeConflict. A repeat changes nothing. With a token, other tokens'
-// messages do not exist.
+// TakeBack withdraws a message that waits for its turn, and returns it: it never gets a place in
+// the thread (decision 10). Where the round has admitted it already, TakeBack returns CodeConflict.
+// Taking it back again changes nothing. With a token, messages of other tokens are CodeNotFound.
 func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.ID) (out regie.Message, err error) {
 	now := time.Now().UTC()
 	err = s.writer.do(ctx, func(t *tx) error {
@@ -266,8 +265,8 @@ func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.
 	return out, err
 }
 
-// Withdrawn returns the messages that the end of a session's newest round gave back, in order of
-// arrival (decision 10).
+// Withdrawn returns the messages that the end of a session's newest round gave back, oldest first
+// (decision 10).
 func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
 	return readMessages(ctx, s.read, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
 			JOIN messages o ON o.id = r.trigger_message_id WHERE r.session = s.n ORDER BY r.number DESC LIMIT 1), 0) ORDER BY m.pending_seq`, session)

@@ -12,15 +12,16 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// Places in the queue (decision 43) follow from the slots; each log has its session's place, from
-// the transition that moved it. With several writing processes, another one may hold a session's
-// log for long: such a session is skipped, and the next look at the queue tells it.
+// Places in the queue (decision 43) follow from the slots. The transition that moves a session logs
+// its new place. Where several processes write, another process may hold that session's log;
+// waiting for it could deadlock. Then the place is not logged, and the next look at the queue logs
+// it.
 
-// maxPlaces bounds the places that are told as they move: a session further back hears of its place
-// when it comes among these.
+// maxPlaces bounds how many sessions have their place logged. Those further behind are logged when
+// they move up among these.
 const maxPlaces = 20
 
-// tellPlace tells one session its place.
+// tellPlace logs the place of a session.
 func (t slotTx) tellPlace(session regie.ID, chain, place int64, now time.Time) {
 	t.appendEvent(session, chain, now, regie.EventSessionState,
 		stateEvent{State: regie.SessionQueued, Position: int(place)})
@@ -33,7 +34,7 @@ func (t slotTx) placeOf(chain int64, now time.Time) int64 {
 	return int64(slot.Position(t.w.slots, t.slotsOf(o), chain, now))
 }
 
-// TellPlaces tells queued sessions their places, where these are others than their logs say.
+// TellPlaces logs the places of queued sessions, where they differ from the last logged ones.
 func (s slotStore) TellPlaces(ctx context.Context, sessions []regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Present stores what an engine knows of heartbeats (spec 5.4), and forgets what is older than
-// store.PresenceKept. A mark that is behind the stored one changes nothing.
+// Present stores heartbeats that an engine has seen (spec 5.4), and deletes those older than
+// store.PresenceKept. A mark older than the stored one changes nothing.
 func (s slotStore) Present(ctx context.Context, marks []store.PresenceMark) error {
 	before := time.Now().Add(-store.PresenceKept).UnixMicro()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -23,7 +23,7 @@ func (s slotStore) Present(ctx context.Context, marks []store.PresenceMark) erro
 	})
 }
 
-// Presences returns what all engines know of heartbeats since a moment, by user, the latest first.
+// Presences returns the heartbeats of all engines since a moment, by user, the latest first.
 func (s slotStore) Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error) {
 	return queryAll(ctx, s.read, func(row scanner, m *store.PresenceMark) error {
 		return row.Scan(&m.UserID, &m.Place, &m.Since, &m.Seen)
@@ -31,14 +31,14 @@ func (s slotStore) Presences(ctx context.Context, since time.Time) ([]store.Pres
 		since.UnixMicro())
 }
 
-// UserName returns a user's name, "" without one.
+// UserName returns a user's name, or "".
 func (s slotStore) UserName(ctx context.Context, id regie.ID) (name string, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT name FROM users WHERE id = ?", id).Scan(&name)
 	return name, unlessFound(err, nil)
 }
 
-// SlotCounts says how many sessions have what of the slots, over all owners, and since when the
-// first of them.
+// SlotCounts counts the sessions by kind and state of slot, over all owners, with the oldest of
+// each.
 func (s slotStore) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
 	return queryAll(ctx, s.read, func(row scanner, c *store.SlotCount) error {
 		return row.Scan(&c.Kind, &c.State, &c.Sessions, &c.Since)

@@ -22,13 +22,13 @@ type logRow struct {
 // columns are values of a row, by the names of its columns.
 type columns map[string]any
 
-// projection is the rows that a log makes: what verify compares the tables with.
+// projection is the rows that follow from a log; verify compares them with the tables.
 type projection struct {
 	owner    regie.ID // the user of the session
 	rows     map[string]columns
 	erasures []erasure
-	// thread is the messages in order with what an undo or a compaction says: which ones are
-	// superseded follows from that alone.
+	// thread is the messages in order, with those of undos and compactions: the superseded ones
+	// follow from these alone.
 	thread []regie.Message
 }
 
@@ -47,7 +47,7 @@ func (p *projection) tellsErased(seq int64) bool {
 	})
 }
 
-// setColumns notes columns of a row.
+// setColumns sets columns of a projected row.
 func (p *projection) setColumns(what string, id regie.ID, values columns) {
 	key := what + " " + id.String()
 	if p.rows[key] == nil {
@@ -56,7 +56,7 @@ func (p *projection) setColumns(what string, id regie.ID, values columns) {
 	maps.Copy(p.rows[key], values)
 }
 
-// compareRow compares a row with what the log tells of it, once.
+// compareRow compares a row with the log's projection, once.
 func (p *projection) compareRow(what string, id regie.ID, row columns) error {
 	key := what + " " + id.String()
 	told, ok := p.rows[key]
@@ -76,8 +76,8 @@ func (p *projection) compareRow(what string, id regie.ID, row columns) error {
 	return nil
 }
 
-// textOf writes a value the same way whether a column or the log has it: the zero value and an
-// empty list are nothing, a time is microseconds, text is as the log can hold it.
+// textOf formats a value of a column and of the log alike: the zero value and an empty list are
+// empty, a time is microseconds, and text is as the log can hold it.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -171,7 +171,7 @@ func (p *projection) applyMessage(row logRow, m *regie.Message) {
 	}
 }
 
-// applySuperseded notes the messages of the thread that an undo took back.
+// applySuperseded sets the messages of the thread that an undo superseded.
 func (p *projection) applySuperseded() {
 	var gone regie.Supersede
 	for i := range p.thread {
@@ -225,7 +225,7 @@ func (p *projection) applyApproval(row logRow, e *approvalEvent) {
 	if e.State != regie.ApprovalOpen {
 		told["closed_at"], wait["resolved_at"] = row.at, row.at
 	}
-	if e.ExpiresAt != nil { // it is asked
+	if e.ExpiresAt != nil { // an open approval
 		maps.Copy(told, columns{
 			"round_id": e.RoundID, "exchange": e.Exchange, "created_at": row.at, "expires_at": e.ExpiresAt, "seq": row.seq,
 		})

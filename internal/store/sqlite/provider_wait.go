@@ -8,11 +8,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// SetAside frees the slot of a running round that no engine here can continue. The round leaves the
-// queue like an orphan, and asks for a slot when it is claimed. With a notice it waits for the
-// settings of its provider (decision 54) until the deadline, when its session is paused; a round
-// that does not run, is paused or is to be stopped stays unchanged. It returns store.ErrElsewhere
-// where another holder's lease covers the round.
+// SetAside takes a running round that no engine here can run out of the queue, so that other rounds
+// can run. Without a notice it stays claimable like an orphan, and its next claim asks for a slot
+// again. With a notice it waits for the settings of its provider (decision 54); at the deadline its
+// session is paused. A round that does not run, is paused or is to be stopped then stays unchanged.
+// SetAside returns store.ErrElsewhere where another holder's lease covers the round.
 func (s roundStore) SetAside(ctx context.Context, in store.SetAside) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {

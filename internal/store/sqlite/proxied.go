@@ -10,9 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ReserveProxied stores a model call that is about to be passed on, with as much as the caps leave
-// of what it may cost (decision 29). Where they leave too little nothing is stored, and the cap is
-// named.
+// ReserveProxied stores a model call that is about to be forwarded, with as much of its possible
+// cost as the caps leave (decision 29). Where they leave too little it stores nothing and names the
+// cap.
 func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 	wants store.Reservation,
 ) (out store.Granted, err error) {
@@ -29,8 +29,8 @@ func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 	return out, err
 }
 
-// LogProxied stores the outcome of proxied model calls, and books their cost. A call that another
-// process has settled meanwhile stays unchanged.
+// LogProxied stores the outcome of forwarded model calls, and books their cost. It skips calls that
+// are settled already.
 func (s moneyStore) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	if len(calls) == 0 {
 		return nil
@@ -53,8 +53,8 @@ func (t moneyTx) logAll(calls []store.Proxied) {
 	}
 }
 
-// logProxied stores the outcome of a call, and reports whether it did: another process has settled
-// and booked a call that is not OPEN any more.
+// logProxied stores the outcome of a call. It reports false for a call that is settled, and booked,
+// already.
 func (t moneyTx) logProxied(c *store.Proxied) bool {
 	var cost any
 	if c.Money.Known {
@@ -69,8 +69,8 @@ func (t moneyTx) logProxied(c *store.Proxied) bool {
 		c.Usage.Output, c.Usage.CacheRead, cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds()) == 1
 }
 
-// LeftProxied ends OPEN calls of a dead process: their cost is unknown, so their reservation may be
-// due. A later call belongs to another process and stays unchanged.
+// LeftProxied ends calls that a dead process left OPEN. Their cost is unknown, so their reservation
+// may be due. Calls that began later belong to other processes and stay unchanged.
 func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		left, err := readAll(t, func(row scanner, c *store.Proxied) error {
@@ -82,7 +82,7 @@ func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 	})
 }
 
-// ProxiedCalls returns the newest model calls that were passed on for clients.
+// ProxiedCalls returns the newest forwarded model calls.
 func (s moneyStore) ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error) {
 	return queryAll(ctx, s.read, func(row scanner, c *store.Proxied) error {
 		var cost sql.NullInt64

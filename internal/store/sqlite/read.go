@@ -128,14 +128,14 @@ func readMessage(ctx context.Context, q querier, id regie.ID) (regie.Message, er
 func readMessages(ctx context.Context, q querier, where string, args ...any) ([]regie.Message, error) {
 	return queryAll(ctx, q, func(row scanner, m *regie.Message) error {
 		return row.Scan(&m.ID, &m.SessionID, &m.Seq, &m.Sender, &m.Author.Kind, &m.Author.ID, &m.Superseded, &m.Time,
-			asJSON{m}) // nothing, where its body was erased
+			asJSON{m}) // NULL where its body was erased
 	}, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, m.superseded, e.at, b.body
 		FROM messages m JOIN sessions s ON s.n = m.session JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq)
 		LEFT JOIN event_bodies b ON b.n = e.n `+where, args...)
 }
 
-// callsOfThread reads calls in the order of their messages. The joins are spelt out in their order:
-// the planner has no statistics and would start with the whole table of calls.
+// callsOfThread reads calls in the order of their messages. CROSS JOIN fixes the order of the
+// joins: the planner has no statistics and would start with the whole table of calls.
 const callsOfThread = "FROM sessions s CROSS JOIN messages m ON m.session = s.n CROSS JOIN calls c ON c.message_id = m.id "
 
 const callsOfMessage = "FROM calls c JOIN sessions s ON s.n = c.session WHERE c.message_id = ? ORDER BY c.ordinal"

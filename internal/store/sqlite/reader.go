@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// querier is something to read from: the pool of readers, a snapshot, or a transition.
+// querier is a source of reads: the pool of readers, a snapshot, or a transition.
 type querier interface {
 	fetchRows(ctx context.Context, query string, args []any) ([][]driver.Value, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) found
@@ -22,12 +22,12 @@ type reader struct {
 	tx *sql.Tx
 	// prepared holds the statements of the pool by their text.
 	prepared *sync.Map
-	// translate writes a statement as another database reads it, and isolation is what its
-	// snapshots need; nil and zero for SQLite.
+	// translate turns a statement into one for another database, and isolation is the level of its
+	// snapshots; nil and zero for SQLite.
 	translate func(query string) string
 	arguments func(args []any) ([]any, error)
 	isolation sql.IsolationLevel
-	// again is Backend.Read; nil for SQLite, which never loses its file.
+	// again is Backend.Read; nil for SQLite, where a read needs no retry.
 	again func(ctx context.Context, read func(context.Context) error) error
 }
 
@@ -58,8 +58,8 @@ func (r reader) fetchOnce(ctx context.Context, query string, args []any) (out []
 }
 
 // query runs a statement that is prepared once for each connection. A transaction prepares nothing
-// for the pool: that needs another connection, and transactions that wait for one of each other
-// would wait for ever.
+// for the pool: that takes another connection, and transactions that wait for each other's would
+// deadlock.
 func (r reader) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	known, found := r.prepared.Load(query)
 	switch {
@@ -114,8 +114,8 @@ func readRows(rows *sql.Rows) (out [][]driver.Value, err error) {
 	return out, rows.Err()
 }
 
-// readSnapshot runs reads that must agree with each other, again where the connection broke: fn
-// keeps nothing of a time before.
+// readSnapshot runs reads that must agree with each other, and retries them after a lost
+// connection: fn keeps nothing of an earlier run.
 func (s *core) readSnapshot(ctx context.Context, fn func(context.Context, querier) error) error {
 	if s.read.again == nil {
 		return s.readOnce(ctx, fn)
@@ -123,7 +123,7 @@ func (s *core) readSnapshot(ctx context.Context, fn func(context.Context, querie
 	return s.read.explainError(s.read.again(ctx, func(ctx context.Context) error { return s.readWithin(ctx, fn) }))
 }
 
-// readOnce is a snapshot that takes as long as it takes, and is not run again.
+// readOnce is a snapshot without a time limit or a retry.
 func (s *core) readOnce(ctx context.Context, fn func(context.Context, querier) error) error {
 	return s.read.explainError(s.readWithin(ctx, fn))
 }

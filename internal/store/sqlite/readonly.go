@@ -12,17 +12,18 @@ import (
 
 var errReadOnly = regie.Errorf(regie.CodeReadOnly, "the store was opened for reading only")
 
-// OpenReadOnly opens the database of a data directory for reading, next to an engine that may be
-// writing it (spec 11.1). It creates no directory, database or key, and migrates nothing; SQLite
-// keeps -wal and -shm next to the file and creates them where they are missing. Transitions return
-// CodeReadOnly. Only Verify needs the audit key.
+// OpenReadOnly opens the database of a data directory for reading, also while an engine writes it
+// (spec 11.1). It makes no directory, no database and no key, and migrates nothing; SQLite uses the
+// -wal and -shm files in the directory and makes missing ones. Transitions return CodeReadOnly.
+// Only Verify needs the audit key.
 //
-// It returns CodeNotFound without a database, CodeConflict for an older schema, CodeNewerSchema for
-// a newer one, CodeCorrupt, also where only the audit key is left, CodeNoPermission, and
-// CodeReadOnly where -wal and -shm are missing in a directory without write permission.
+// It returns CodeNotFound for a missing database, CodeConflict for an older schema, CodeNewerSchema
+// for a newer one, CodeNoPermission, and CodeCorrupt, also where the audit key is left without its
+// database. It returns CodeReadOnly where -wal and -shm are missing and the directory does not let
+// SQLite make them.
 func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	path := filepath.Join(dir, FileName)
-	f, err := os.Open(path) // asked here, because SQLite has one answer for all that can be wrong with a file
+	f, err := os.Open(path) // SQLite has one error for all problems of a file
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(dir, auditKey)); err == nil { // which is made after the database
 			return nil, regie.Errorf(regie.CodeCorrupt,

@@ -9,9 +9,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// AppendReply stores a model's reply with all its calls, the intent of the first action, and what
-// follows (spec 2.3, decision 4). It returns CodeStale for an old epoch and CodeStopRequested where
-// a stopping word came first.
+// AppendReply stores a model's reply with all its calls, the intent of the first action, and the
+// next step (spec 2.3, decision 4). It returns CodeStale for an old epoch and CodeStopRequested
+// after a stop request.
 func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -66,7 +66,7 @@ func startsCall(calls []regie.Call) bool {
 	return false
 }
 
-// totalsOf returns what an exchange's usage adds to its round's totals.
+// totalsOf returns an exchange's usage for its round's totals.
 func totalsOf(e regie.Exchange) totals {
 	return totals{
 		tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Booked(),
@@ -125,7 +125,7 @@ func (t roundTx) insertCall(chain int64, c *regie.Call) {
 		resolved, by, as, note, c.CopyOf)
 }
 
-// callDuration returns how long a settled call took; nil for a call that did not run.
+// callDuration returns the duration of a settled call, nil for a call that did not run.
 func callDuration(c *regie.Call) any {
 	if !c.State.Settled() {
 		return nil
@@ -133,7 +133,7 @@ func callDuration(c *regie.Call) any {
 	return c.DurationUS
 }
 
-// callResult returns what a settled call holds for the model; an empty text is a result too.
+// callResult returns a settled call's result for the model; an empty text is a result too.
 func callResult(c *regie.Call) any {
 	if !c.State.Settled() || c.Error != nil {
 		return nullIfEmpty(c.Result)

@@ -8,9 +8,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ResolveCall stores a person's finding about a call with an unknown outcome (decision 5): it
-// happened, and the call is SUCCEEDED, or it did not, and it is FAILED. Its error stays as a part
-// of the audit. A repeat changes nothing; any other call, and another finding, get CodeConflict.
+// ResolveCall stores a person's finding about an UNKNOWN call (decision 5): it happened, and the
+// call becomes SUCCEEDED, or it did not, and the call becomes FAILED. The call keeps its error for
+// the audit. Repeating the same finding changes nothing; any other call or finding gets
+// CodeConflict.
 func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {

@@ -9,12 +9,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Claim makes holder the one holder of a running round: the session's epoch rises, so that an
-// earlier holder can no longer write (invariant 8). It returns the round. It counts as a resume
-// where a different holder had not released the round: a holder that lost the database and takes
-// its own round up again has not died in it (spec 5.3). Where another transition holds the
-// session's log for more than a second it returns CodeDatabaseLocked, so that the caller can go on
-// with other rounds. Without a free slot the round is queued, and it returns store.ErrQueued.
+// Claim makes holder the one holder of a running round. It raises the session's epoch, so that an
+// earlier holder can no longer write (invariant 8), and returns the round.
+//
+// It counts as a resume where another holder did not release the round. A holder that lost the
+// database and reclaims its own round has not died in it (spec 5.3). Claim returns
+// CodeDatabaseLocked where the session's log stays locked for a second, so that its caller can go
+// on to other rounds. Without a free slot it queues the round and returns store.ErrQueued.
 func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
 	var before string
@@ -47,8 +48,8 @@ func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (s
 		fence.Epoch++
 		t.exec("UPDATE sessions SET epoch = ?, lease_holder = ?, state = 'ACTIVE' WHERE n = ?", fence.Epoch,
 			holder, fence.Chain)
-		// Who released the round handed it over in good order; who did not may have been killed by
-		// something in it (spec 5.3).
+		// An orderly release is no resume. Without it the holder may have been killed by something
+		// in the round (spec 5.3).
 		t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch,
 			boolToInt(before != "" && before != holder), round)
 		t.rounds.windUp(round, now)
@@ -65,8 +66,8 @@ func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (s
 	return claimed, err
 }
 
-// windUp lets a round's clock run on from its last stored step: while it waited, was paused, or its
-// holder was dead, it stood.
+// windUp restarts a round's clock at its last stored step: it did not run while the round waited,
+// was paused, or had a dead holder.
 func (t roundTx) windUp(round regie.ID, now time.Time) {
 	t.exec(`UPDATE rounds SET deadline = deadline + max(0, ? - (SELECT max(e.opened_at, coalesce(e.replied_at, 0),
 				coalesce((SELECT max(w.created_at) FROM waits w WHERE w.round_id = rounds.id), 0),
@@ -75,8 +76,8 @@ func (t roundTx) windUp(round regie.ID, now time.Time) {
 		WHERE id = ? AND deadline IS NOT NULL`, now.UnixMicro(), round)
 }
 
-// FailAttempt keeps a model call that brought no reply, and either opens its next attempt or ends
-// the round (decision 28).
+// FailAttempt stores a model call without a reply, and either opens its next attempt or ends the
+// round (decision 28).
 func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -84,10 +85,10 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 		b.addMessage(in.Message)
 	}
 	parks := !in.WaitUntil.IsZero() || in.Pause
-	// spec 3.4: people do not notice
+	// spec 3.4: it is hidden from users
 	unseen := in.Attempt.Purpose == regie.PurposeSummary || in.Attempt.Code == regie.CodeContextTooLarge &&
 		in.Attempt.Partial == ""
-	// The next event covers it where people have seen nothing of it.
+	// Where no output was shown, the next event explains it.
 	quiet := parks || in.Fallback != nil
 	if in.Retry != nil && !unseen && (!quiet || in.Attempt.Partial != "") {
 		b.addEvent(regie.EventStreamReset, resetEvent{
@@ -131,8 +132,9 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	})
 }
 
-// waitNetwork stores that a round waits for the network. The deadline, the next attempt, is part of
-// the outage. A paused session waits without a deadline until a person resumes it.
+// waitNetwork stores that a round waits for the network. The outage includes the next attempt,
+// which is due at the deadline. A paused session waits without a deadline, until a person resumes
+// it.
 func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) {
 	id := regie.NewID()
 	t.waits.storeWait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now)
@@ -145,8 +147,8 @@ func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time)
 	t.waits.pauseRound(fence.RoundID, fence.Chain, now)
 }
 
-// lastOutage returns the last outage of an exchange, nil for none: a manual resume ends the one
-// before.
+// lastOutage returns the outage that an exchange last waited out, nil for none. A manual resume
+// ends the outage before it.
 func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (outage *regie.Outage, err error) {
 	var state regie.WaitState
 	err = q.QueryRowContext(ctx,
@@ -158,7 +160,7 @@ func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (o
 	return outage, nil
 }
 
-// resetEvent is the body of stream_reset: what had streamed is void, another attempt begins.
+// resetEvent is the body of stream_reset: the streamed output is void, another attempt begins.
 type resetEvent struct {
 	RoundID  regie.ID   `json:"round_id"`
 	Exchange int        `json:"exchange"`
@@ -202,9 +204,9 @@ func (t roundTx) keepAttempt(fence store.Fence, in store.Failure, now time.Time)
 	failed()
 }
 
-// RequestStop stores a stopping word; it is durable when this returns (decision 6). It is
-// idempotent: a round that has ended, or that was asked already, stays as it is. It returns the
-// session, so that the caller can tell its holder.
+// RequestStop stores a stop request; it is durable when this returns (decision 6). It is
+// idempotent: a round that has ended, or has the request already, stays unchanged. It returns the
+// session, so that the caller can notify the holder.
 func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (session regie.ID,
 	err error,
 ) {
@@ -220,19 +222,19 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 			roundEvent{RoundID: round, State: regie.RoundRunning, Stop: word})
 		if word == regie.StopPause {
 			t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
-			// It starts nothing more, so others may.
+			// The round starts nothing more, so another can have its slot.
 			t.slots.giveSlot(chain)
 			t.waits.deriveState(session, chain, now)
 			return nil
 		}
-		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a
-		// holder.
+		// An interrupt ends a paused or waiting round, and that needs a holder.
 		t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain)
 		t.waits.withdrawWaits(round, regie.NotRunInterrupted, "the run was stopped before anybody answered",
 			now)
-		// Nor does it wait for a slot.
+		// Ending needs no slot.
 		t.exec("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain)
-		// what waited for the round's end is given back at once, for the answer to the stop request
+		// Messages that wait for the end of the round are withdrawn at once, so that the answer to
+		// the stop can name them.
 		if word == regie.StopStop {
 			t.pending.giveBack(r.fence, t.pending.pendingOf(chain, false), now)
 		}
@@ -243,9 +245,9 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 	return session, err
 }
 
-// Resume takes a pause back; the round can be claimed again (decision 6). One that waits for the
-// network, or for a tool's server, does not any longer: who resumes it wants it tried now. Resuming
-// what neither is paused nor waits for that changes nothing.
+// Resume ends a pause; the round can be claimed again (decision 6). It also ends a wait for the
+// network or a tool's server: the next attempt comes at once. Resuming any other round changes
+// nothing.
 func (s roundStore) Resume(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -277,9 +279,9 @@ func (s roundStore) Resume(ctx context.Context, round regie.ID) error {
 	})
 }
 
-// Release releases a round without ending it: its holder shuts down or has obeyed a pause. Another
-// holder may claim it. The reservation of a model call that was not sent is freed too: the next
-// holder reserves anew.
+// Release gives up a round without ending it: its holder shuts down or obeys a pause. Another
+// process may claim it. Release also frees the reservation of an unsent model call: the next holder
+// reserves anew.
 func (s roundStore) Release(ctx context.Context, fence store.Fence) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, false)
@@ -291,10 +293,10 @@ func (s roundStore) Release(ctx context.Context, fence store.Fence) error {
 	})
 }
 
-// Orphans returns the running rounds that are neither paused nor queued and that no other holder's
-// lease covers, oldest first: those that holder may claim. Some of them may run here. At the start
-// of an engine over SQLite each of them is an orphan: the engine lock says that no other holder
-// lives (decisions 1 and 25).
+// Orphans returns the running rounds that holder may claim, oldest first: those neither paused nor
+// queued, and without another holder's lease. Some of them may run here. At the start of an engine
+// over SQLite each of them is an orphan, because the engine lock excludes other holders (decisions
+// 1 and 25).
 func (s roundStore) Orphans(ctx context.Context, holder string) ([]store.Orphan, error) {
 	free, args := "", []any{}
 	if s.other != nil && !fault.Bug(fault.BugNoLease) {

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Rules returns the standing rules that were not revoked and are a session's, or all of its
-// workspace's (spec 4.4). Expired ones are for the verdict to leave out.
+// Rules returns the unrevoked standing rules of a session, with those of its workspace (spec 4.4).
+// The verdict skips expired ones.
 func (s approvalStore) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
 	return queryAll(ctx, s.read, scanRule, "SELECT "+ruleColumns+` FROM rules r LEFT JOIN sessions s ON s.n = r.session
 		WHERE r.workspace_id = ? AND r.revoked_at IS NULL AND (s.id = ? OR r.session IS NULL) ORDER BY r.created_at, r.id`,
@@ -33,15 +33,14 @@ func scanRuleAnd(row scanner, r *regie.Rule, more ...any) error {
 }
 
 // ListRules returns the standing rules that a filter selects, the oldest first, each with its state
-// at a time. It returns CodeBadID for a part that no id has.
+// at a time. It returns CodeBadID for a part that is not hexadecimal.
 func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
 	now time.Time,
 ) ([]store.StandingRule, error) {
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
 	}
-	// What the call did is in the review that the rule was made by: a call that was asked about
-	// twice has two.
+	// The rule's own review says what the call did: a call that was reviewed twice has two.
 	return queryList(ctx, s.read, func(row scanner, rule *store.StandingRule) error {
 		var shown regie.Preview
 		err := scanRuleAnd(row, &rule.Rule, &rule.Workspace, &rule.SessionName, &rule.RoundID, asJSON{&shown})
@@ -64,7 +63,7 @@ type ruleEvent struct {
 	By     string          `json:"by,omitempty"`   // who revoked it
 }
 
-// makeRules stores the rules that a decision leaves behind, and tells the log of their workspace.
+// makeRules stores the rules of a decision, and logs them in their workspace's log.
 func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) {
 	if len(rules) == 0 {
 		return
@@ -90,7 +89,7 @@ func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) {
 	b.writeBatch(t.tx)
 }
 
-// ownChain returns the log of a workspace or a user, which its first event makes.
+// ownChain returns the log of a workspace or a user, which begins with its first event.
 func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64) {
 	t.holdRow(ByOwner, owner)
 	err := t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
@@ -110,9 +109,8 @@ func (t sessionTx) makeChain(chain int64, kind string, owner regie.ID, now time.
 	t.heads[chain] = head{mac: mac}
 }
 
-// RevokeRules takes rules back, all of them or none (spec 4.4). When it returns they allow nothing
-// any more: Rules does not have them. Revoking what is revoked changes nothing; CodeNotFound for a
-// rule that is not there.
+// RevokeRules revokes rules, all of them or none (spec 4.4). Once it returns, Rules does not list
+// them and they allow nothing. Revoking again changes nothing; a missing rule is CodeNotFound.
 func (s approvalStore) RevokeRules(ctx context.Context, in store.RevokeRules) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -123,7 +121,7 @@ func (s approvalStore) RevokeRules(ctx context.Context, in store.RevokeRules) er
 	})
 }
 
-// revokeRule takes one rule back and tells the log of its workspace.
+// revokeRule revokes one rule and logs it in its workspace's log.
 func (t waitTx) revokeRule(id regie.ID, by string, now time.Time) {
 	t.holdRow(ByRule, id)
 	var workspace regie.ID

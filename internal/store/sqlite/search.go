@@ -7,11 +7,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// searchBatch is how many messages are read at once while a search looks through them.
+// searchBatch is how many messages a search reads at once.
 const searchBatch = 500
 
-// Said gives visit what people and models have said in the sessions of a workspace, the newest
-// first, from behind a message on, until it returns false or there is no more.
+// Said calls visit with the messages of people and models in the sessions of a workspace, the
+// newest first, starting behind the message before, until visit returns false.
 func (s sessionStore) Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error {
 	type named struct {
 		id   regie.ID

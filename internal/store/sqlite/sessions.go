@@ -9,7 +9,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// EnsureUser returns the user of a name and makes it where it is missing (spec 11.2: single-user by
+// EnsureUser returns the user of that name, and makes a missing one (spec 11.2: single-user by
 // default).
 func (s sessionStore) EnsureUser(ctx context.Context, name string) (regie.User, error) {
 	user := regie.User{ID: regie.NewID(), Name: name, CreatedAt: time.Now().UTC()}
@@ -23,8 +23,8 @@ func (s sessionStore) EnsureUser(ctx context.Context, name string) (regie.User, 
 	return user, err
 }
 
-// EnsureWorkspace returns the workspace with that root and makes it, owned by the user, if there is
-// none (spec 8.1).
+// EnsureWorkspace returns the workspace with that root, and makes a missing one, owned by the user
+// (spec 8.1).
 func (s sessionStore) EnsureWorkspace(ctx context.Context, owner regie.ID,
 	workspace regie.Workspace,
 ) (regie.Workspace, error) {
@@ -42,7 +42,7 @@ func (s sessionStore) EnsureWorkspace(ctx context.Context, owner regie.ID,
 	return workspace, err
 }
 
-// CreateSession stores a new session with its chain, which begins with an event that says so.
+// CreateSession stores a new session. Its chain begins with an event of its creation.
 func (s sessionStore) CreateSession(ctx context.Context, session regie.Session) (regie.Session, error) {
 	if session.ID.IsZero() {
 		session.ID = regie.NewID()
@@ -74,8 +74,8 @@ func newSession(session *regie.Session, now time.Time) *creation {
 	return c
 }
 
-// insertSession stores a session unless it is there, and reports whether it did. With an epoch it
-// is active from the start. Its event is the caller's to append.
+// insertSession stores a session unless it exists, and reports whether it did. With an epoch the
+// session is active from the start. The caller appends its event.
 func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made bool, chain int64, err error) {
 	session, at, state := &c.session, c.session.CreatedAt, regie.SessionIdle
 	if epoch > 0 {
@@ -92,9 +92,9 @@ func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made 
 	return true, chain, nil
 }
 
-// insertChain begins a session's log, unless it is there, and reports whether it did.
+// insertChain begins a session's log unless it exists, and reports whether it did.
 func (t sessionTx) insertChain(session regie.ID, at time.Time) (made bool, chain int64, err error) {
-	// Asked first, because the schema refuses a second row before SQLite would look at ON CONFLICT.
+	// The schema refuses a second row before SQLite would look at ON CONFLICT.
 	var there bool
 	if err := t.row(
 		"SELECT EXISTS (SELECT 1 FROM chains WHERE owner_id = ?), (SELECT coalesce(max(n), 0) + 1 FROM chains)",
@@ -109,7 +109,7 @@ func (t sessionTx) insertChain(session regie.ID, at time.Time) (made bool, chain
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
 func (s sessionStore) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
 	hash, now := regie.HashOf(data), time.Now()
-	var there bool // and noted so lately that nobody erases it soon
+	var there bool // and noted so lately that no removal erases it soon
 	err := s.read.QueryRowContext(ctx,
 		"SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
 		now.Add(-lately/2).UnixMicro()).Scan(&there)

@@ -7,8 +7,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Settings returns the values that were settled by the interface and hold, by their names (decision
-// 52).
+// Settings returns the values that were set through the interface, by their names (decision 52).
 func (s tokenStore) Settings(ctx context.Context) (map[string]string, error) {
 	values, err := queryAll(ctx, s.read, func(row scanner, v *store.Setting) error { return row.Scan(&v.Name, &v.Value) },
 		"SELECT name, value FROM settings s WHERE value <> '' AND n = (SELECT max(n) FROM settings l WHERE l.name = s.name)")
@@ -19,7 +18,7 @@ func (s tokenStore) Settings(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// Settle stores values that hold from now on, all of them or none, and who said so.
+// Settle stores new values, all of them or none, and their author.
 func (s tokenStore) Settle(ctx context.Context, values []store.Setting, by string) error {
 	now := time.Now()
 	return s.writer.do(ctx, func(t *tx) error {

@@ -9,9 +9,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// CommitCalls stores results and the intent of the next action; with a message it closes the batch
-// and moves the round on (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for
-// a call that has its result already.
+// CommitCalls stores results and the intent of the next action. A message closes the batch and
+// moves the round on (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for a
+// settled call.
 func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -63,8 +63,7 @@ var (
 	errSettled     = regie.Errorf(regie.CodeConflict, "the call has its result already")
 )
 
-// checkFence checks that the holder may still write; it changes the round where the batch is
-// closed.
+// checkFence checks that the holder may still write; it moves the round where the batch is closed.
 func (t roundTx) checkFence(fence store.Fence, in store.Settle, now time.Time) {
 	if in.Advance != nil {
 		t.advanceRound(fence, in.Advance, in.Exchange, totals{}, startsWork(in), now)
@@ -74,7 +73,7 @@ func (t roundTx) checkFence(fence store.Fence, in store.Settle, now time.Time) {
 }
 
 func (t roundTx) settleCall(c *regie.Call, now time.Time) {
-	if c.ResultLost > 0 { // the hash and the size of what could not be stored remain
+	if c.ResultLost > 0 { // an unstored result keeps its hash and size
 		t.exec(
 			"INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, NULL, ?) ON CONFLICT (hash) DO NOTHING",
 			c.ResultBlob, c.ResultLost, now.UnixMicro())
@@ -87,13 +86,13 @@ func (t roundTx) settleCall(c *regie.Call, now time.Time) {
 		nullIfEmpty(string(c.Changed)), c.ID)
 }
 
-// totals is what a transition adds to its round's sums, and what of its reservation it gives back.
+// totals is a transition's change of its round's sums and reservation.
 type totals struct {
 	tokens, cost, released int64
-	unknown                bool // a call of which nobody knows what it cost
+	unknown                bool // a call of unknown cost
 }
 
-// advanceRound moves the round; it is the first statement of its transition, so that a refused one
+// advanceRound moves the round. It is the first statement of its transition, so that a refused one
 // has written nothing. starts says that the transition also starts a call.
 func (t roundTx) advanceRound(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool,
 	now time.Time,
@@ -109,7 +108,7 @@ func (t roundTx) advanceRound(fence store.Fence, to *store.Advance, exchange int
 	if to.End != nil {
 		end, state, reason, ended = *to.End, "ENDED", string(to.End.Reason), now.UnixMicro()
 	}
-	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing
+	// After a stop request only its own end passes; after a pause, everything that starts nothing
 	// (decision 6).
 	passes := boolToInt(to.End != nil || !starts)
 	if t.count(`UPDATE rounds SET state = coalesce(?, state), end_reason = ?, end_note = ?, ended_at = ?,
@@ -127,8 +126,8 @@ func (t roundTx) advanceRound(fence store.Fence, to *store.Advance, exchange int
 
 var errStale = regie.Errorf(regie.CodeStale, "another process has taken this session over")
 
-// mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any
-// stopping word.
+// mayWrite fails the transition where the fence is stale, the round does not run, or a stop was
+// requested. A pause refuses only transitions with starts.
 func (t roundTx) mayWrite(fence store.Fence, starts bool) {
 	t.holdRow(ByChain, fence.Chain)
 	fence = t.slots.dropFence(fence)
@@ -149,21 +148,21 @@ func (t roundTx) mayWrite(fence store.Fence, starts bool) {
 	}
 }
 
-// startsWork reports whether a transition starts something, which no stopping word lets pass.
+// startsWork reports whether a transition starts something, which a stop request refuses.
 func startsWork(in store.Settle) bool { return in.Start != nil || in.Ask != nil || in.Park }
 
-// follows is what comes after the results of a transition.
+// follows describes the rest of a transition, behind its results.
 type follows struct {
 	ask      *store.Asked
-	approval int64 // the place in the log where the approval is asked
+	approval int64 // sequence number of the event that asks for the approval
 	park     bool
 	exchange int
 	advance  *store.Advance
 	closes   bool // a message closed the batch
 }
 
-// applyFollows puts questions to people, parks the round, opens the next exchange or frees the
-// session, and admits what waited for that.
+// applyFollows asks people, parks the round, opens the next exchange or frees the session, and
+// admits waiting messages.
 func (t roundTx) applyFollows(fence store.Fence, to follows, out *store.Outcome, now time.Time) {
 	t.waits.storeAsked(fence, to, now)
 	if to.park {

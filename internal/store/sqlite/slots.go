@@ -11,13 +11,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Slots (spec 5.1, decision 21) are rows: a session's use of its owner's slots in its workspace. A
-// transition that takes one, or a place in the queue, holds the owner's slots until the commit, so
-// that two never take the same one. One that frees a slot holds nothing: both it and the one that
-// queues look at the queue after the commit, so the later of the two sees both.
+// Slots (spec 5.1, decision 21) are rows: a session's share of its owner's slots in its workspace.
+// A transition that takes a slot, or a place in the queue, holds the owner's slots until the
+// commit, so that two never take the same one. A transition that frees a slot holds nothing. Both
+// look at the queue after their commit, so the later of the two sees both changes.
 
-// SetSlots says how many slots there are. It is called before the store is used; where it was not,
-// there are as many as are asked for.
+// SetSlots sets the number of slots, before the store is used. Without it slots are unlimited.
 func (s slotStore) SetSlots(c slot.Capacity) {
 	s.slots = c
 	if s.writer != nil {
@@ -25,7 +24,7 @@ func (s slotStore) SetSlots(c slot.Capacity) {
 	}
 }
 
-// owned is what a transition knows of a session when it asks for its slot.
+// owned is a session's state when it asks for its slot.
 type owned struct {
 	chain           int64
 	workspace, user regie.ID
@@ -39,9 +38,8 @@ func kindOf(kind, origin string) slot.Kind {
 	return slot.KindOf(&regie.Session{Type: regie.SessionType(kind), Origin: regie.SessionOrigin(origin)})
 }
 
-// ownedBy reads the owner of a session that is there, and whether its open round, or one that
-// begins now, is to run: not where it waits, where its session is paused, or where it is only to be
-// ended, which needs no slot.
+// ownedBy reads the owner of an existing session, and whether its round is to run. It is not where
+// it waits, its session is paused, or it only has to be ended, which needs no slot.
 func (t slotTx) ownedBy(chain int64) (o owned, runs bool) {
 	var paused time.Time
 	var stop regie.StopRequest
@@ -60,7 +58,7 @@ func scanSlot(row scanner, e *slot.Entry) error {
 	return row.Scan(&e.Session, &e.Kind, &e.State, &e.Rank, &e.Place, &e.Until)
 }
 
-// slotsOf holds the slots of an owner and reads what is known of them.
+// slotsOf holds the slots of an owner and reads them.
 func (t slotTx) slotsOf(o owned) []slot.Entry {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
@@ -70,8 +68,8 @@ func (t slotTx) slotsOf(o owned) []slot.Entry {
 	return all
 }
 
-// askSlot takes a slot for a session's round, or a place in the queue, as the table says. The
-// session's row must be there, or come with this transition.
+// askSlot takes a slot for a session's round, or a place in the queue, by the table. The session's
+// row must exist, or be stored by this transition.
 func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) slot.Decision {
 	if t.w.slots.Of(o.kind) == 0 {
 		return slot.Decision{Outcome: slot.Activate}
@@ -99,7 +97,7 @@ func lastPlace(all []slot.Entry) (last int64) {
 	return last
 }
 
-// putSlot stores what a session has; a place in the queue that it has already stays the better one.
+// putSlot stores a session's slot or place; an earlier place in the queue stays.
 func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) {
 	t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET place = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.place ELSE excluded.place END,
@@ -110,20 +108,20 @@ func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) {
 		o.chain, o.workspace, o.user, string(o.kind), string(state), rank, place, time.Now().UnixMicro())
 }
 
-// giveSlot gives back what a session has: its round waits, is paused or has ended.
+// giveSlot frees a session's slot: its round waits, is paused or has ended.
 func (t slotTx) giveSlot(chain int64) {
 	t.exec("DELETE FROM slots WHERE session = ?", chain)
 }
 
-// goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it
-// is queued.
+// goesOn asks for the slot of a round that continues (decision 21, WAKE), and reports whether it is
+// queued.
 func (t slotTx) goesOn(chain int64, now time.Time) (queued bool) {
 	o, runs := t.ownedBy(chain)
 	return runs && t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
-// claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is
-// queued instead.
+// claimSlot takes a slot for a claimed round that is to run, and reports whether it is queued
+// instead.
 func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 	chain := o.chain
 	if t.w.slots.Of(o.kind) == 0 {
@@ -138,7 +136,7 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 		}
 	}
 	switch {
-	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // there were more when it got it
+	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // the capacity was lowered since
 		t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
 		return true
 	case own.State == slot.Held:
@@ -153,8 +151,8 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 	return t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
-// Yield releases a running round cleanly, as Release does, because another one takes its slot: it
-// is queued and resumes when it gets a slot (decision 21).
+// Yield releases a running round in good order, as Release does, because another one takes its
+// slot. The round is queued and continues without a request (decision 21).
 func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -171,8 +169,8 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	})
 }
 
-// RequestControl returns what a round that the session started now would get, and reserves a free
-// slot for it (decision 43). A session with a queued round comes first among the chats. It returns
+// RequestControl answers whether a round of the session could start now, and reserves a free slot
+// for it (decision 43). A session with a queued round moves to the front of the chats. It returns
 // CodeNotFound, and CodeConflict for a session that can start no round.
 func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
 	now := time.Now().UTC()
@@ -213,11 +211,11 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 			if d.Outcome == slot.Switch {
 				out.State, out.Position = store.ControlQueued, d.Position
 			}
-			return nil // a round that waits asks by itself when it goes on
+			return nil // a waiting round asks for its slot when it continues
 		case d.Outcome == slot.Switch:
-			// the round that is switched from stops at the end of its step, and its slot is
-			// reserved
-			out.State, out.Position = store.ControlQueued, d.Position // until then a message has to wait
+			// The round that yields releases its slot at the end of its step, and the reservation
+			// keeps others from it.
+			out.State, out.Position = store.ControlQueued, d.Position // a message has to wait until then
 			if lost := slot.Lost(t.w.slots, all, chain, o.kind, now); lost != 0 {
 				t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost)
 			}
@@ -229,7 +227,7 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 	return out, err
 }
 
-// askPlace gives a queued session the place of the one chat that goes first.
+// askPlace gives a queued session the first place among the chats.
 func (t slotTx) askPlace(o owned, d slot.Decision) {
 	if d.Rank != slot.RankPlaced {
 		return
@@ -248,8 +246,8 @@ func (t slotTx) reserveSlot(o owned, place int64, until time.Time) {
 		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro(), time.Now().UnixMicro())
 }
 
-// ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others.
-// A round that is queued stays so (decision 43).
+// ReleaseControl frees the slot or the first place that RequestControl gave. A queued round stays
+// queued (decision 43).
 func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		s, err := t.holdSession(session)
@@ -260,12 +258,12 @@ func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
 	})
 }
 
-// Queues returns what can be done about the rounds that wait for a slot: those of the owner of a
-// session, or of all for the zero ID.
+// Queues returns the possible moves of the rounds that wait for a slot: those of a session's owner,
+// or all for the zero ID.
 func (s slotStore) Queues(ctx context.Context, session regie.ID) (out store.QueueView, err error) {
 	where, args := "", []any{}
 	if !session.IsZero() {
-		var waits bool // mostly nobody does, which an index tells without reading the others' slots
+		var waits bool // mostly none does: an index answers that without reading others' slots
 		if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM slots q JOIN sessions s ON s.workspace_id = q.workspace_id AND s.user_id = q.user_id
 			WHERE s.id = ? AND q.state <> 'HELD')`, session).Scan(&waits); err != nil || !waits {
 			return out, err
@@ -328,7 +326,7 @@ type scannerFunc func(dest ...any) error
 // Scan implements scanner.
 func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
-// queuePositions says at which place the queued ones among sessions are.
+// queuePositions sets the places of the queued ones among sessions.
 func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.SessionSummary) error {
 	for i := range sessions {
 		line := &sessions[i]
@@ -348,7 +346,7 @@ func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.S
 	return nil
 }
 
-// askFor returns the row of the table by which a round asks for its slot when it is submitted.
+// askFor returns the row of the table for a submitted round.
 func askFor(kind slot.Kind, reason regie.Reason) slot.Ask {
 	switch {
 	case kind != slot.Automation && reason != regie.ReasonTaskCallback:

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// ExplainState gives an error of a database server, or of the way there, a code and a sentence that
-// a person can act on.
+// ExplainState turns an error of a database server, or of the connection, into one with a code and
+// a remedy.
 func ExplainState(err error) error {
 	var state interface {
 		error

@@ -37,18 +37,17 @@ type Config struct {
 	Notify store.Notify
 	// BusyTimeout is how long another program may hold the file, in milliseconds; zero means 5,000.
 	BusyTimeout int
-	// Gate is called before each transition, and after its commit with whether it wrote anything;
-	// the caller gets its error, even after a commit. It is for harnesses that end a process at
-	// such a moment, in which nothing may go on; nil lets all pass.
+	// Gate is called before each transition, and after its commit with whether it wrote anything.
+	// The caller gets its error, even after a commit. Harnesses use it to end a process at such a
+	// moment, when nothing may proceed; nil lets all pass.
 	Gate func(committed, wrote bool) error
-	// Migrations replaces the migrations of this program: for tests of the next one.
+	// Migrations replaces the migrations of this program, in tests.
 	Migrations fs.FS
 	// MaxPages bounds the file, in pages of 4 KiB; zero leaves it to the disk.
 	MaxPages int
 }
 
-// Store is the embedded store. Its methods, which are those of its nouns, may be called from any
-// goroutine.
+// Store is the embedded store. All its methods may be called from any goroutine.
 type Store struct {
 	*core
 	sessionStore
@@ -61,21 +60,20 @@ type Store struct {
 	auditStore
 }
 
-// core is what the nouns of a store share: the writer, the readers and the caches.
+// core is shared by the nouns of a store: the writer, the readers and the caches.
 type core struct {
 	dir    string
 	read   reader
 	writer *writer // nil in a store that was opened for reading only
 	other  Backend // nil for SQLite
-	schema int64   // as BackendConfig has it
+	schema int64   // as in BackendConfig
 	slots  slot.Capacity
-	holder string // as SetHolder has it
+	holder string // set by SetHolder
 }
 
-// Open opens the data directory's database, creates it where it is missing, and migrates it
-// forward. It returns CodeNewerSchema for a database of a newer program, CodeSchemaTooOld for one
-// that cannot be migrated, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or
-// CodeDiskFull.
+// Open opens the data directory's database, makes a missing one, and migrates it forward. It
+// returns CodeNewerSchema for a database of a newer program, CodeSchemaTooOld for one that cannot
+// be migrated, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or CodeDiskFull.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	fault.Point(fault.OpenBefore)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
@@ -145,8 +143,8 @@ func (s *core) Close() error {
 	return errors.Join(s.read.db.Close(), s.writer.close())
 }
 
-// QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It
-// reads the whole database: decision 31 has it run in the background.
+// QuickCheck checks the whole file and returns CodeCorrupt for damage. It reads the whole database,
+// so it runs in the background (decision 31).
 func (s *core) QuickCheck(ctx context.Context) error {
 	if s.other != nil { // PostgreSQL looks after its files itself
 		return nil
@@ -176,7 +174,7 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// toMicros turns a time into what the store holds; the zero time is NULL.
+// toMicros turns a time into a column's value; the zero time is NULL.
 func toMicros(t time.Time) any {
 	if t.IsZero() {
 		return nil

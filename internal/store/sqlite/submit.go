@@ -67,7 +67,7 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 	return out, err
 }
 
-// storeSubmission stores the message of a submission and what tells of its round.
+// storeSubmission stores the message of a submission and the events of its round.
 func (t roundTx) storeSubmission(b *batch, in *store.Submission, out *store.Accepted, stored logEvent) {
 	if settlesClientCall(in) { // it is known only now which calls it is about
 		b.addMessage(&out.Message)
@@ -88,8 +88,8 @@ func (t roundTx) storeSubmission(b *batch, in *store.Submission, out *store.Acce
 	b.writeBatch(t.tx)
 }
 
-// Known reports whether a session has a message with this client's id: a submission with it is a
-// repeat (spec 2.3). No message has the empty one.
+// Known reports whether a session has a message with this client's id: sending it again is a repeat
+// (spec 2.3). No message has the empty id.
 func (s roundStore) Known(ctx context.Context, session regie.ID, clientID string) (known bool, err error) {
 	if clientID == "" {
 		return false, nil
@@ -99,7 +99,7 @@ func (s roundStore) Known(ctx context.Context, session regie.ID, clientID string
 	return known, err
 }
 
-// findEarlier looks for the message among those that were stored before.
+// findEarlier looks for the message among the stored ones.
 func (t roundTx) findEarlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
 	var seq int64
 	var round, owner regie.ID
@@ -129,9 +129,9 @@ func (t roundTx) findEarlier(session regie.ID, message regie.Message, out *store
 	return true, err
 }
 
-// sameAgain returns CodeKeyReused where a stored message differs from one with the same client's
-// id: the new text would be lost silently. A message with an erased text, without a person as
-// author, or that answers a question, which is stored as it was understood, is accepted.
+// sameAgain returns CodeKeyReused where a stored message differs from a new one with the same
+// client id: the new text would be lost silently. It accepts a stored message with erased text, one
+// that no person sent, and an answer to a question, which is stored as it was understood.
 func (t roundTx) sameAgain(stored regie.ID, message *regie.Message) error {
 	var was regie.Message
 	err := t.row(`SELECT b.body FROM messages m JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) JOIN event_bodies b ON b.n = e.n
@@ -146,7 +146,7 @@ func (t roundTx) sameAgain(stored regie.ID, message *regie.Message) error {
 	return nil
 }
 
-// errOtherMessage says that a client's id of a message came with another message before.
+// errOtherMessage is the error of a message with the client id of another one.
 var errOtherMessage = regie.Errorf(regie.CodeKeyReused,
 	"another message came with this client_message_id before: give each message its own")
 
@@ -160,7 +160,7 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 		if out.Created, o.chain, err = t.sessions.insertSession(create, in.Holder, 1); err != nil || out.Created {
 			return 1, o, err
 		}
-		if create.session.Origin != "" { // another request made it under the same key, or this very one did, beside us
+		if create.session.Origin != "" { // another request made it under the same key, or this very one did, concurrently
 			found, err := t.findEarlier(in.SessionID, in.Message, out)
 			if err == nil && !found {
 				err = ErrKeyReused
@@ -196,8 +196,8 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 	return epoch, o, nil
 }
 
-// beginSlot takes the slot of a new round, or a place in the queue, which it returns, from 1: then
-// the session has no holder.
+// beginSlot takes the slot of a round that begins, or a place in the queue. It returns the place,
+// from 1; the queued session has no holder. 0 means that the round runs.
 func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int) {
 	d := t.slots.askSlot(o, askFor(o.kind, reason), now)
 	if d.Outcome != slot.Queue && d.Outcome != slot.Switch {
@@ -227,16 +227,15 @@ func (t roundTx) insertRound(chain, epoch int64, in store.Submission, number int
 	t.openExchange(round.ID, store.Open{Number: 1, Reason: in.Opens(), Reserved: in.Reserved}, now)
 }
 
-// inheritCounts has a round of an automation count on where the one before it ended: its limits are
-// those of the whole session. So does one that results of a client start: only a person's message
-// gives fresh limits (decision 2).
+// inheritCounts continues the counts of the previous round, for a round of an automation: its
+// limits are those of the whole session. So does a round that a client's results start. Only a
+// person's message gives fresh limits (decision 2).
 func (t roundTx) inheritCounts(chain int64, round regie.ID, before int, client bool) {
 	t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
 		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, boolToInt(client))
 }
 
-// openExchange stores the intent of a model call; provider and model are the round's where it does
-// not say others.
+// openExchange stores the intent of a model call; empty provider and model are the round's.
 func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) {
 	t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
 		VALUES (?, ?, ?, 'OPEN', coalesce(?, (SELECT provider FROM rounds WHERE id = ?)), coalesce(?, (SELECT model FROM rounds WHERE id = ?)), ?, ?)`,
@@ -244,7 +243,7 @@ func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) {
 		open.Reserved, now.UnixMicro())
 }
 
-// insertMessage stores the row of a message; its content is the body of its event, of
+// insertMessage stores the row of a message. Its content is the body of its event: of
 // message_pending until it is admitted.
 func (t roundTx) insertMessage(chain int64, m *regie.Message, pending bool) {
 	variant, err := m.Variant()
@@ -282,7 +281,7 @@ type roundEvent struct {
 	Note    regie.Sentence    `json:"end_note,omitzero"`
 	Stop    regie.StopRequest `json:"stop_request,omitempty"`
 	TraceID string            `json:"trace_id,omitempty"`
-	// Session is the state that the session takes with this.
+	// Session is the new state of the session.
 	Session regie.SessionState `json:"session_state,omitempty"`
 }
 
@@ -290,6 +289,6 @@ type roundEvent struct {
 type stateEvent struct {
 	State regie.SessionState `json:"state"`
 	End   regie.SessionEnd   `json:"end_reason,omitempty"`
-	// Position is the session's place in the queue, from 1. It is told again when it changes.
+	// Position is the session's place in the queue, from 1. It is logged again when it changes.
 	Position int `json:"position,omitempty"`
 }

@@ -44,9 +44,9 @@ type tokenEvent struct {
 	By      string           `json:"by,omitempty"`    // who revoked it
 }
 
-// CreateToken stores a token, and tells the log of its user. It returns CodeConflict where its id
-// is taken, or its user has MaxTokens active ones, and CodeNotFound for a user or a workspace that
-// is not there.
+// CreateToken stores a token, and logs it in its user's log. It returns CodeConflict where its id
+// is taken, or its user has MaxTokens active ones, and CodeNotFound for a missing user or
+// workspace.
 func (s tokenStore) CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error) {
 	token, now := in.Token, time.Now().UTC()
 	token.CreatedAt = fromMicros(now.UnixMicro())
@@ -75,7 +75,7 @@ func (s tokenStore) CreateToken(ctx context.Context, in store.NewToken) (regie.T
 	return token, err
 }
 
-// tokenFits says why a token cannot be made.
+// tokenFits returns the error of a token that cannot be made.
 func (t tokenTx) tokenFits(token *regie.Token, now time.Time) error {
 	var user, taken bool
 	var active int
@@ -106,8 +106,8 @@ func (t tokenTx) tokenFits(token *regie.Token, now time.Time) error {
 	return nil
 }
 
-// RevokeTokens ends tokens, all of them or none. Revoking what is revoked changes nothing;
-// CodeNotFound for a token that is not there.
+// RevokeTokens ends tokens, all of them or none. Revoking again changes nothing; a missing token is
+// CodeNotFound.
 func (s tokenStore) RevokeTokens(ctx context.Context, in store.RevokeTokens) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -136,8 +136,8 @@ func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
 var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked already")
 
 // TokenBySecret returns the token with the hash of a secret, in any state, with its user. It
-// returns CodeNotFound without one, and for a disabled user. It caches nothing, so that a
-// revocation on any node takes effect.
+// returns CodeNotFound for an unknown secret or a disabled user. It caches nothing: a revocation on
+// any node counts at once.
 func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token regie.Token, user regie.User,
 	err error,
 ) {
@@ -147,7 +147,7 @@ func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token
 	return token, user, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is no such token here"))
 }
 
-// TokenUsed notes that a token was used. It writes only where what is noted is older than a while.
+// TokenUsed stores when a token was used, where the stored time is older than while.
 func (s tokenStore) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.holdRow(ByToken, id)
@@ -158,7 +158,7 @@ func (s tokenStore) TokenUsed(ctx context.Context, id regie.ID, at time.Time, wh
 }
 
 // Tokens lists the tokens that a filter selects, the oldest first. It returns CodeBadID for a part
-// that no id has.
+// that is not hexadecimal.
 func (s tokenStore) Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error) {
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err

@@ -11,13 +11,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// BeginUndo stores the intent of an undo, with each file's present and future state (decision 16):
-// nothing has changed by then, and both contents are blobs already. holder holds the session from
-// then on, until FinishUndo. It returns the stored undo: a repeat changes nothing, in any state,
-// and is not held.
+// BeginUndo stores the intent of an undo, with the present and the intended state of each file
+// (decision 16). No file has changed by then, and both contents are stored as blobs. holder holds
+// the session from then on, until FinishUndo. It returns the stored undo: the same undo again
+// changes nothing, in any state, and is not held.
 //
-// It returns CodeRoundInProgress while a round of the session is open, CodeConflict during another
-// undo of the workspace or for a taken id, and CodeNotFound.
+// It returns CodeRoundInProgress while a round of the session is open, CodeConflict while another
+// undo of the workspace is under way or where the id is taken, and CodeNotFound.
 func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
@@ -49,10 +49,10 @@ func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) 
 	return out, err
 }
 
-// ClaimUndo makes holder the one that carries out an intended undo, from where its files stand: the
-// session's epoch rises, so that an earlier holder cannot finish it (invariant 8). It returns
-// store.ErrElsewhere while another holder's lease of it is not over, and CodeNotFound. A done one
-// is returned, and not held.
+// ClaimUndo makes holder the one that carries out an intended undo, from the present state of its
+// files. It raises the session's epoch, so that an earlier holder cannot finish the undo (invariant
+// 8). It returns store.ErrElsewhere while another holder's lease covers it, and CodeNotFound. A
+// done undo is returned, and not held.
 func (s undoStore) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out store.HeldUndo, err error) {
 	err = s.writer.do(ctx, func(t *tx) error {
 		t.holdRow(ByUndo, id)
@@ -74,8 +74,8 @@ func (s undoStore) ClaimUndo(ctx context.Context, id regie.ID, holder string) (o
 	return out, err
 }
 
-// holdForUndo raises the session's epoch for a holder. No round of it is open, nor starts, until
-// the undo is done.
+// holdForUndo raises the session's epoch for a holder. No round of the session is open, and none
+// starts until the undo is done.
 func (t undoTx) holdForUndo(chain int64, holder string) (epoch int64) {
 	t.fail(t.row("SELECT epoch FROM sessions WHERE n = ?", chain).Scan(&epoch))
 	epoch++
@@ -83,7 +83,7 @@ func (t undoTx) holdForUndo(chain int64, holder string) (epoch int64) {
 	return epoch
 }
 
-// undoThere looks for an undo that is stored already.
+// undoThere looks for a stored undo.
 func (t undoTx) undoThere(in *regie.Undo) (bool, error) {
 	var round, undoes regie.ID
 	err := t.row("SELECT round_id, undoes FROM undos WHERE id = ?", in.ID).Scan(&round, &undoes)
@@ -96,7 +96,7 @@ func (t undoTx) undoThere(in *regie.Undo) (bool, error) {
 	return true, err
 }
 
-// mayUndo says why nothing of a session can be undone now, or nil.
+// mayUndo returns the error of a session that cannot be undone now, or nil.
 func (t undoTx) mayUndo(session heldSession) error {
 	var open, undoing bool
 	err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE session = ? AND state <> 'ENDED'),
@@ -111,9 +111,9 @@ func (t undoTx) mayUndo(session heldSession) error {
 	return err
 }
 
-// undoFits refuses an undo of a round of another session, of an undo that is not a finished one of
-// that round, and one without stored file contents: nothing changes before its former content is
-// safe.
+// undoFits refuses an undo of another session's round, an undo of anything but a done undo of that
+// round, and one without stored file contents: no file may change before its content can be
+// restored.
 func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 	var fits bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE id = ?1 AND session = ?2)
@@ -141,7 +141,7 @@ func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 	return nil
 }
 
-// errUndoing has a name above this package: who starts a round waits for the end of the undo.
+// errUndoing has a name above this package: starting a round waits for the end of the undo.
 var errUndoing = store.ErrUndoing
 
 func (t undoTx) insertUndo(session heldSession, u *regie.Undo) {
@@ -157,13 +157,13 @@ func (t undoTx) insertUndo(session heldSession, u *regie.Undo) {
 	}
 }
 
-// asList returns a list as JSON; an empty one is [].
+// asList encodes a list as JSON; an empty one is [].
 func asList[T any](items []T) asJSON { return asJSON{append([]T{}, items...)} }
 
-// FinishUndo stores what became of each file of an intended undo, which is done then, with the
-// UNDONE message in the thread. Where the undo is about the chat too, the round's messages are
-// superseded, or count again. Finishing a done one changes nothing. It returns CodeStale where
-// another holder has taken it over.
+// FinishUndo stores the outcome of each file of an intended undo, which is done then, with the
+// UNDONE message in the thread. Where the undo includes the chat, it supersedes or restores the
+// round's messages. Finishing a done one changes nothing. It returns CodeStale after a takeover by
+// another holder.
 func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.Undo, err error) {
 	u, err := s.Undo(ctx, in.UndoID)
 	if err != nil || u.State == regie.UndoDone {
@@ -224,7 +224,7 @@ func (t undoTx) settleFiles(u *regie.Undo) {
 	}
 }
 
-// supersedeMessages marks the messages that an undo of the chat is about, and says which they are.
+// supersedeMessages marks the messages of an undo of the chat, and returns them.
 func (t undoTx) supersedeMessages(chain int64, u *regie.Undo) (regie.Undone, error) {
 	out := regie.Undone{UndoID: u.ID, RoundID: u.RoundID}
 	if !u.Chat {

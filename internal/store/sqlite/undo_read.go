@@ -48,8 +48,7 @@ func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoF
 		WHERE undo_id = ? ORDER BY ordinal`, undo)
 }
 
-// OpenUndos returns the undos that are intended and not done, oldest first: a process died in the
-// middle of each.
+// OpenUndos returns the intended undos, oldest first: a process died in the middle of each.
 func (s undoStore) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 	var out []store.OpenUndo
 	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) error {
@@ -70,8 +69,8 @@ func (s undoStore) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 // acted selects rounds r that started an action.
 const acted = `EXISTS (SELECT 1 FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id AND c.kind = 'action' AND c.started_at IS NOT NULL)`
 
-// UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part
-// that no id has.
+// UndoCandidates returns the rounds and undos that a filter selects, the newest first. It returns
+// CodeBadID for a part that is not hexadecimal.
 func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error) {
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
@@ -88,15 +87,15 @@ func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) 
 		filter.Root, filter.SessionID, filter.ID, filter.Short, filter.Talk, cmp.Or(filter.Limit, 100))
 }
 
-// callsOfTree reads the started actions of a round and of the rounds of its sub-agents, in the
-// sessions that its calls made.
+// callsOfTree reads the started actions of a round, and of the rounds of the sub-agents that its
+// calls made.
 const callsOfTree = `FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id JOIN sessions s ON s.n = c.session
 	WHERE c.kind = 'action' AND c.started_at IS NOT NULL AND e.round_id IN (
 		WITH RECURSIVE tree (id) AS (SELECT id FROM rounds WHERE id = ? UNION SELECT r.id FROM tree t JOIN exchanges x ON x.round_id = t.id
 			JOIN calls k ON k.message_id = x.reply_id JOIN sessions d ON d.parent_call = k.id JOIN rounds r ON r.session = d.n)
 		SELECT id FROM tree) ORDER BY c.started_at, c.exchange, c.ordinal`
 
-// UndoSource returns what an undo of a round, or of an undo of it, is planned from, in one
+// UndoSource returns the data for planning an undo of a round, or of an undo of it, in one
 // snapshot.
 func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error) {
 	var out store.UndoSource
@@ -110,7 +109,7 @@ func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSo
 		if out.Calls, err = readCalls(ctx, q, callsOfTree, round); err != nil {
 			return err
 		}
-		// clocks jump, places do not
+		// clocks jump, sequence numbers do not
 		if !slices.ContainsFunc(out.Calls, func(c regie.Call) bool { return c.RoundID != round }) {
 			slices.SortStableFunc(out.Calls, func(a, b regie.Call) int {
 				return cmp.Or(cmp.Compare(a.Exchange, b.Exchange), cmp.Compare(a.Ordinal, b.Ordinal))
@@ -132,8 +131,8 @@ func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSo
 	return out, err
 }
 
-// Later returns what has changed files of a workspace since a moment, and what is about to, to
-// explain why a file differs.
+// Later returns the changes to files of a workspace since a moment, finished or under way. They
+// explain why a file is not as an action left it.
 func (s undoStore) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
 	var out store.Later
 	err := s.readSnapshot(ctx, func(ctx context.Context, q querier) (err error) {

@@ -14,12 +14,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Verify walks the log of a session, of a workspace or of a user and checks that it is gapless,
-// that each row follows from the one before under the audit key, that each body has its hash, and
-// that the tables are what the log projects: of a session its calls, messages, approvals with every
-// decision, questions, and undos with every file; of a workspace its rules; of a user the tokens
-// (decision 15). It returns CodeChainBroken naming the first altered row. Erased bodies are
-// counted, they are no fault; the tables of such a log are not compared.
+// Verify checks the log of a session, of a workspace or of a user (decision 15): it has no gap,
+// each row follows from the one before under the audit key, and each body has its hash. The tables
+// must match the log: of a session its calls, messages, approvals with every decision, questions,
+// and undos with every file; of a workspace its rules; of a user the tokens. Verify returns
+// CodeChainBroken naming the first altered row. Erased bodies are counted and are no error; the
+// tables of such a log are not compared.
 func (s auditStore) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error) {
 	report := store.VerifyReport{OwnerID: owner}
 	var recorded string
@@ -34,7 +34,7 @@ func (s auditStore) Verify(ctx context.Context, owner regie.ID) (store.VerifyRep
 	return report, err
 }
 
-// VerifyRules verifies the log of the workspace at root, or of all of them for "", as Verify; the
+// VerifyRules verifies the log of the workspace at root, or of all for "", as Verify does; the
 // report counts them together.
 func (s auditStore) VerifyRules(ctx context.Context, root string) (all store.VerifyReport, err error) {
 	workspaces, err := queryAll(ctx, s.read, scanOne[regie.ID],
@@ -55,8 +55,8 @@ func (s auditStore) VerifyRules(ctx context.Context, root string) (all store.Ver
 	return all, nil
 }
 
-// verifyChain walks a log. A workspace has none before its first rule, a user none before the first
-// token; then they have none of these either.
+// verifyChain verifies a log. A workspace has none before its first rule, a user none before the
+// first token; then the tables must be empty too.
 func verifyChain(ctx context.Context, q querier, key []byte, report *store.VerifyReport) error {
 	var chain, headSeq int64
 	var headMAC []byte

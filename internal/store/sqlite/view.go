@@ -91,7 +91,7 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 	return views, nil
 }
 
-// contextSummaries returns what the summaries of a round say, by exchange.
+// contextSummaries returns the summaries of a round, by exchange.
 func contextSummaries(ctx context.Context, q querier, round regie.ID) (map[int]*regie.Message, error) {
 	messages, err := readMessages(ctx, q,
 		"WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'CONTEXT_SUMMARY'", round)
@@ -128,7 +128,7 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 const listedRounds = `s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND (s.id = ?3 OR ?3 IS NULL)
 	AND (CAST(?4 AS BIGINT) = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
 
-// Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
+// Rounds lists the rounds of the workspace at root, or of all for "", newest first.
 func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
 	root := filter.Root
 	if filter.Limit == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// approvalEvent is the body of an approval event. It binds what was shown by its hash; the reviews
-// own it.
+// approvalEvent is the body of an approval event. It binds the shown reviews by their hash; the
+// reviews have their own rows.
 type approvalEvent struct {
 	ApprovalID regie.ID            `json:"approval_id"`
 	RoundID    regie.ID            `json:"round_id"`
@@ -23,11 +23,11 @@ type approvalEvent struct {
 type reviewEvent struct {
 	CallID        regie.ID      `json:"call_id"`
 	Tool          string        `json:"tool,omitempty"`
-	Review        regie.Hash    `json:"review,omitzero"` // of what is shown and asked
+	Review        regie.Hash    `json:"review,omitzero"` // hash of the review as shown
 	Answer        regie.Answer  `json:"decision,omitempty"`
 	Reason        string        `json:"reason,omitempty"`
 	Edited        regie.Hash    `json:"edited,omitzero"`
-	EditedPreview regie.Hash    `json:"edited_preview,omitzero"` // of what was shown of the edit
+	EditedPreview regie.Hash    `json:"edited_preview,omitzero"` // hash of the edit's preview
 	Scope         *regie.Scope  `json:"scope,omitempty"`
 	RuleExpires   *time.Time    `json:"rule_expires_at,omitempty"`
 	By            string        `json:"by,omitempty"`
@@ -35,8 +35,8 @@ type reviewEvent struct {
 	Said          regie.Verdict `json:"verdict,omitempty"`
 }
 
-// hashShown returns the hash of a review as a person sees it. It hashes the form that comes back
-// from the store: bytes that are no UTF-8 do not survive storage.
+// hashShown hashes a review as a person sees it. It hashes the review as it comes back from the
+// store, because bytes that are not UTF-8 do not survive storing.
 func hashShown(review *regie.Review) (regie.Hash, error) {
 	asked := *review
 	asked.Decision = nil
@@ -64,7 +64,7 @@ type questionEvent struct {
 	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
 }
 
-// addAsked tells what is put to a person, with the new state of its calls.
+// addAsked adds the events of new requests to people, with the new state of their calls.
 func (b *batch) addAsked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 	if in == nil {
 		return
@@ -101,7 +101,7 @@ func (b *batch) addAsked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 	}
 }
 
-// addMoved tells a step of a call that is neither its start nor its end.
+// addMoved adds the event of a call's step between its start and its end.
 func (b *batch) addMoved(c *regie.Call, to regie.CallState) {
 	b.addEvent(regie.EventToolCall, callEvent{
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: to,
@@ -109,8 +109,8 @@ func (b *batch) addMoved(c *regie.Call, to regie.CallState) {
 	})
 }
 
-// storeAsked stores what is put to a person: the approval with its reviews, the questions, and a
-// wait for each. The calls must be there.
+// storeAsked stores requests to people: the approval with its reviews, the questions, and a wait
+// for each. The calls must exist.
 func (t waitTx) storeAsked(fence store.Fence, to follows, now time.Time) {
 	in := to.ask
 	if in == nil {
@@ -156,8 +156,8 @@ func (t waitTx) storeWait(fence store.Fence, id regie.ID, kind regie.WaitKind, o
 	}
 }
 
-// parkRound makes a round wait where anything of it is open, and frees its session of the holder.
-// It reports whether it did.
+// parkRound parks a round with an open wait, and frees its session of the holder. It reports
+// whether it did.
 func (t waitTx) parkRound(fence store.Fence, now time.Time) (parked bool) {
 	if t.openWaits(fence.RoundID) == 0 {
 		return false
@@ -178,7 +178,7 @@ func (t waitTx) openWaits(round regie.ID) (n int) {
 	return n
 }
 
-// wakeRound makes a round that waits for nothing any more runnable, and reports whether it now is.
+// wakeRound makes a round without an open wait runnable, and reports whether it now is.
 func (t waitTx) wakeRound(session regie.ID, chain int64, round regie.ID, now time.Time) (woken bool) {
 	if t.openWaits(round) == 0 {
 		woken = t.count("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round) == 1
@@ -191,7 +191,7 @@ func (t waitTx) wakeRound(session regie.ID, chain int64, round regie.ID, now tim
 }
 
 // deriveState stores the session's state, which follows from its flags, its round and its open
-// waits in the order of decision 12, and tells it where it has changed.
+// waits in the order of decision 12, and logs a change.
 func (t waitTx) deriveState(session regie.ID, chain int64, now time.Time) {
 	var before, after string
 	err := t.row(`SELECT s.state, CASE
@@ -216,7 +216,7 @@ func (t waitTx) deriveState(session regie.ID, chain int64, now time.Time) {
 	t.tellState(session, chain, regie.SessionState(after), now)
 }
 
-// tellState tells a session's new state.
+// tellState logs a session's new state.
 func (t waitTx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) {
 	if state == regie.SessionQueued {
 		t.slots.tellPlace(session, chain, t.slots.placeOf(chain, now), now)

@@ -29,7 +29,7 @@ func (t waitTx) openWaitsOf(where string, args ...any) ([]openWait, error) {
 	}, openWaitColumns+where, args...)
 }
 
-// giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked
+// giveUp ends a wait without an answer: its calls become NOT_RUN with the code, and its request
 // closes.
 func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) {
 	b := batch{fence: store.Fence{SessionID: w.session, RoundID: w.round, Chain: w.chain}, now: now}
@@ -73,7 +73,7 @@ func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.
 		asJSON{problem}, b.now.UnixMicro(), object)
 }
 
-// withdrawWaits ends all open waits of a round, because something else goes on instead.
+// withdrawWaits ends all open waits of a round, because another event replaces the answers.
 func (t waitTx) withdrawWaits(round regie.ID, code regie.NotRunCode, why string, now time.Time) {
 	open, err := t.openWaitsOf("w.round_id = ?", round)
 	if t.fail(err) {
@@ -99,19 +99,19 @@ func (s approvalStore) nextDeadline(ctx context.Context) (deadline time.Time, er
 	return deadline, unlessFound(err, nil)
 }
 
-// dueAtOnce bounds the overdue waits of one look.
+// dueAtOnce bounds how many expired waits are read at once.
 const dueAtOnce = 1000
 
-// dueWait is an overdue open wait.
+// dueWait is an open wait past its deadline.
 type dueWait struct {
 	id              regie.ID
 	chain, deadline int64
 }
 
-// ExpireWaits ends overdue waits one after another: what they waited for is NOT_RUN(EXPIRED), and
-// their rounds can go on (decision 11). It returns the rounds that can be claimed now, and the next
-// deadline, zero without one: a past one where some waits could not be ended. It returns an error
-// only where it ended none.
+// ExpireWaits ends the waits past their deadline, one after another: their calls become
+// NOT_RUN(EXPIRED), and their rounds can continue (decision 11). It returns the rounds that can be
+// claimed now, and the next deadline, or zero; a past deadline where some waits could not be ended.
+// It returns an error only where it ended none.
 func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time,
 	err error,
 ) {
@@ -145,7 +145,7 @@ func (s approvalStore) expireWait(ctx context.Context, due dueWait) (ready []sto
 		open, err := t.waits.openWaitsOf("w.id = ? AND w.deadline = ? AND "+expires, due.id, due.deadline)
 		for _, w := range open {
 			t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now)
-			if w.kind == regie.WaitProvider { // nobody came with its settings (decision 54)
+			if w.kind == regie.WaitProvider { // no process brought its settings (decision 54)
 				t.waits.pauseRound(w.round, w.chain, now)
 			}
 			fault.Point(fault.ExpireBefore)

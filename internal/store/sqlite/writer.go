@@ -14,7 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// maxGroup is how many transitions one commit takes.
+// maxGroup bounds the transitions of one commit.
 const maxGroup = 256
 
 // head is the end of a chain.
@@ -23,9 +23,9 @@ type head struct {
 	mac [32]byte
 }
 
-// writer owns the one writing connection. run is its goroutine; every other method is called on it,
-// except do and close. It uses the driver directly: an exchange has some twenty statements, and the
-// conversions and locks of database/sql take processor time.
+// writer owns the one writing connection. run is its goroutine; every other method runs on it,
+// except do and close. It calls the driver directly: an exchange has some twenty statements, and
+// the conversions and locks of database/sql take processor time for each.
 type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
@@ -35,7 +35,7 @@ type writer struct {
 	key        auditMAC
 	notify     store.Notify
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
-	other      Backend                           // runs the transitions in place of all above, where it is set
+	other      Backend                           // where set, runs the transitions instead of all above
 	slots      slot.Capacity                     // not changed once there are transitions
 
 	ops     chan *op // nil asks the writer to end
@@ -59,7 +59,7 @@ type op struct {
 	done  chan struct{}
 }
 
-// tx is what a transition writes with. It lives for one run of one group.
+// tx writes for a transition. It lives for one run of one group.
 type tx struct {
 	w       *writer
 	writes  int
@@ -68,7 +68,7 @@ type tx struct {
 	// lastEvent becomes the writer's with the commit.
 	lastEvent int64
 	values    []driver.NamedValue // of the statement that runs
-	err       error               // what the transition that runs has failed with
+	err       error               // the error of the running transition
 	other     Statements          // nil for SQLite
 
 	sessions sessionTx
@@ -101,8 +101,8 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify)
 }
 
 // do runs a transition and returns after its commit. fn may run more than once and must not keep
-// what it read from an earlier run. A caller that stops waiting does not stop the transition: it is
-// either whole or absent.
+// data of an earlier run. A caller that stops waiting does not stop the transition: it is either
+// whole or absent.
 func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	switch {
 	case w == nil:
@@ -121,7 +121,7 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	return w.gate(true, wrote)
 }
 
-// transition runs a transition with an answer, which is empty each time that it is run.
+// transition runs a transition with a result, which is reset before each run.
 func transition[T any](ctx context.Context, w *writer, fn func(*tx, *T) error) (T, error) {
 	var out *T
 	err := w.do(ctx, func(t *tx) error {
@@ -211,7 +211,7 @@ func (w *writer) waiting() *op {
 	}
 }
 
-// runGroup commits a transition with all that come while it runs, and answers every one.
+// runGroup commits a transition with all that arrive meanwhile, and answers each.
 func (w *writer) runGroup(first *op) {
 	group := &group{pending: []*op{first}}
 	defer func() {
@@ -222,7 +222,7 @@ func (w *writer) runGroup(first *op) {
 	group.all = append(group.all, first)
 	for len(group.pending) > 0 {
 		bad, err := w.tryGroup(group)
-		if err != nil { // the transaction itself failed: nothing of it is stored
+		if err != nil { // the transaction itself failed: none of it is stored
 			for _, o := range group.pending {
 				o.err = errors.Join(o.err, err)
 			}
@@ -238,15 +238,15 @@ func (w *writer) runGroup(first *op) {
 	}
 }
 
-// group is what one commit acknowledges.
+// group is the transitions of one commit.
 type group struct {
 	all     []*op // to be answered
 	pending []*op // to be committed
 }
 
-// tryGroup runs the transitions in one transaction, and those that come meanwhile. It returns the
-// index of one that failed after it had written, in which case everything was rolled back, or -1.
-// Transitions that failed before they wrote anything keep their error and do not affect the others.
+// tryGroup runs the transitions in one transaction, and those that arrive meanwhile. It returns the
+// index of one that failed after it had written, with everything rolled back, or -1. Transitions
+// that fail before they write keep their error and do not affect others.
 func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
@@ -273,7 +273,7 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 		return -1, w.control("ROLLBACK")
 	}
 	if err := w.control("COMMIT"); err != nil {
-		_ = w.control("ROLLBACK") // SQLite has rolled back already on most errors; then this one says so
+		_ = w.control("ROLLBACK") // on most errors SQLite has rolled back already; then this fails
 		return -1, err
 	}
 	w.lastEvent = t.lastEvent
@@ -283,12 +283,11 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 	return -1, nil
 }
 
-// runRecovered keeps a panic of one transition from taking the writer, and with it every session,
-// down.
+// runRecovered keeps a panic of one transition from ending the writer, and with it every session.
 func runRecovered(o *op, t *tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			t.writes++ // whatever it had written is not to be committed
+			t.writes++ // its writes are not to be committed
 			err = regie.Errorf(regie.CodeInternal, "a transition of the store panicked: %v", r)
 		}
 	}()
@@ -326,8 +325,8 @@ func (w *writer) control(query string) error {
 	return err
 }
 
-// fail has the transition fail with its first error, after which no statement of it is run: so only
-// what reads has to look at errors. It reports whether err is one.
+// fail fails the transition with its first error, and no later statement runs: so only reads have
+// to check errors. It reports whether err is one.
 func (t *tx) fail(err error) bool {
 	if t.err == nil {
 		t.err = err
@@ -445,8 +444,8 @@ func (t *tx) prepare(query string, args []any) (statement, error) {
 	return t.w.prepare(query)
 }
 
-// overwriteFree has SQLite overwrite the space that it frees, until the result is called. It costs,
-// so only where something is erased.
+// overwriteFree has SQLite overwrite freed space, until the result is called. It is slow, and only
+// for erasures.
 func (t *tx) overwriteFree() func() {
 	if t.other != nil {
 		return func() {}

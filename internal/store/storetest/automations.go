@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// automation is a submission to an unattended session.
+// automation returns a submission to an automation's session.
 func (w *World) automation() store.Submission {
 	in := w.Submission("every night")
 	in.New.Type, in.Round.Reason, in.Round.Dialect = regie.SessionAutomation,
@@ -16,8 +16,8 @@ func (w *World) automation() store.Submission {
 	return in
 }
 
-// closes ends an automation's round with its session: what waited for the end comes back, and
-// nothing more is taken (decision 44).
+// closes ends an automation's round with its session: waiting messages are withdrawn, and later
+// ones are refused (decision 44).
 func closes(w *World) {
 	in := w.automation()
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
@@ -43,8 +43,7 @@ func closes(w *World) {
 	w.unchanged(in.SessionID, regie.CodeConflict, func() error { _, err := w.Store.Submit(w.Ctx, more); return err })
 }
 
-// countsOn has the rounds of an automation count over its session, and those of a chat each for
-// itself (decision 2).
+// countsOn: the rounds of an automation share their counts, those of a chat do not (decision 2).
 func countsOn(w *World) {
 	for kind, want := range map[regie.SessionType][2]int64{
 		regie.SessionAutomation: {4, 120},
@@ -67,7 +66,7 @@ func countsOn(w *World) {
 	}
 }
 
-// clockStands stops a round's running time while it has no holder.
+// clockStands: a round's time does not run while it has no holder.
 func clockStands(w *World) {
 	in := w.Submission("quick")
 	in.Round.Limits.Seconds = 60
@@ -79,7 +78,7 @@ func clockStands(w *World) {
 	if in := started.Deadline.Sub(before); in < 60*time.Second || in > 70*time.Second {
 		w.T.Errorf("the time of a round of a minute is over after %s", in)
 	}
-	// It waits for its network, and is taken up a while later.
+	// It waits for its network, and is claimed a while later.
 	w.must(w.FailAttempt(accepted.Fence, store.Failure{
 		Attempt: regie.Attempt{
 			RoundID: accepted.RoundID, Exchange: 1, Number: 1,
@@ -106,8 +105,8 @@ func clockStands(w *World) {
 	}
 }
 
-// postText stores what the model had to say once its actions had succeeded: behind the results, and
-// in no prompt (spec 2.2).
+// postText stores the model's text for after its actions: behind the results, and in no prompt
+// (spec 2.2).
 func postText(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)

@@ -7,8 +7,8 @@ import (
 
 var begunCases = map[string]func(*World){"Begun": begun, "TakenBackByToken": takenBackByToken, "Unasked": unasked}
 
-// begun shows the token that began a session, wherever it is read; a fork belongs to its author,
-// and other speakers do not own the session.
+// begun: every view of a session shows the token that began it. A fork belongs to its caller's
+// token, and messages of other tokens do not change the owner.
 func begun(w *World) {
 	one, other := regie.NewID(), regie.NewID()
 	in := w.Submission("go")
@@ -50,8 +50,8 @@ func begun(w *World) {
 	w.equal("of its round", rounds[0].Session.TokenID, one)
 }
 
-// takenBackByToken takes back with a token only what came with it: all else is not there, also
-// where the round has it.
+// takenBackByToken withdraws messages with a token: other tokens' messages are not found, even
+// after the round has admitted them.
 func takenBackByToken(w *World) {
 	fence, one, other := w.Start(), regie.NewID(), regie.NewID()
 	said := func(text string, token regie.ID) regie.ID {
@@ -79,8 +79,8 @@ func takenBackByToken(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// unasked ends a round without a model call under way: the exchange fails without an attempt, its
-// reservation is free, and nothing is due.
+// unasked ends a round without a running model call: the exchange fails without an attempt, its
+// reservation is freed, and nothing is due.
 func unasked(w *World) {
 	fence := w.Start() // with 70 reserved
 	in := store.Failure{

@@ -11,7 +11,7 @@ import (
 
 var cacheCases = map[string]func(*World){"Cache": cache, "CacheTrim": cacheTrim, "CacheErased": cacheErased}
 
-// Kept ends a new round with an answer that goes into the response cache.
+// Kept ends a new round with an answer for the response cache.
 func (w *World) Kept(key, answer string, expires time.Time) store.Fence {
 	w.T.Helper()
 	fence := w.Start()
@@ -40,8 +40,8 @@ func (w *World) stats(root string) store.CacheStats {
 	return stats
 }
 
-// cache keeps an answer with the transition that stores it, gives it only to its owner, and counts
-// its uses (spec 6.4).
+// cache stores an answer with the transition of its reply, returns it only to the same user and
+// workspace, and counts its savings (spec 6.4).
 func cache(w *World) {
 	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User},
 		time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
@@ -78,7 +78,7 @@ func cache(w *World) {
 	w.equal("the answer in its place", []any{text, found.SessionID, w.stats("").Hits},
 		[]any{"new", again.SessionID, int64(0)})
 
-	// A hit of what has gone since is no error, and neither is a refused reply kept.
+	// A hit of a deleted entry is no error, and a refused reply is not cached.
 	gone := resultOf(w.Store.ClearCache(w.Ctx, "/other"))(w)
 	w.equal("cleared elsewhere", gone, int64(0))
 	gone = resultOf(w.Store.ClearCache(w.Ctx, "/w"))(w)
@@ -95,7 +95,7 @@ func cache(w *World) {
 	w.equal("kept of a refused reply", w.stats("").Entries, int64(0))
 }
 
-// cacheTrim bounds the cache: what has expired goes, then what was used least lately.
+// cacheTrim bounds the cache: expired entries are deleted first, then the least recently used.
 func cacheTrim(w *World) {
 	own := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User}
 	end := time.Now().Add(time.Hour)
@@ -119,8 +119,7 @@ func cacheTrim(w *World) {
 	w.equal("left", left, []string{"0", "3"})
 }
 
-// cacheErased has nothing of a removed session in the cache: the answers that came from it go with
-// it (decision 15).
+// cacheErased: removing a session deletes its answers from the cache (decision 15).
 func cacheErased(w *World) {
 	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User}, time.Now().Add(time.Hour)
 	fence := w.Kept("a", "secret", end)

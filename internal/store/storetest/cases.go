@@ -29,7 +29,7 @@ func submit(w *World) {
 			w.T.Errorf("a repeated submission gave %+v", second)
 		}
 	}
-	// Another message with the id of one that is there would be lost without a word.
+	// Another message with the same id would be lost silently.
 	for _, other := range []regie.Message{{Text: "something else"}, {Rich: []regie.Segment{{Text: "hello"}}}} {
 		clash := again
 		clash.Message.Text, clash.Message.Rich = other.Text, other.Rich
@@ -119,8 +119,8 @@ func exchange(w *World) {
 	w.refused(regie.CodeConflict, w.AppendReply(fence, w.Answer(3)))
 }
 
-// exchangeAtOnce stores a reply with the results of its queries in one transition instead of two.
-// An action's results may not come so.
+// exchangeAtOnce stores a reply with the results of its queries, in one transition instead of two.
+// The result of an action is refused there.
 func exchangeAtOnce(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
@@ -238,7 +238,7 @@ func interruptWins(w *World) {
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
 		return w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery))
 	})
-	// Nor an answer: the word came first. The stronger word wants its own end.
+	// Nor an answer: the stop request came first. The stronger request needs its own end.
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, w.Answer(1)) })
 	end := w.Reply(fence, 1, regie.KindQuery)
 	end.Calls[0].State, end.Calls[0].NotRun = regie.CallNotRun, regie.NotRunInterrupted
@@ -267,7 +267,7 @@ func pauseStartsNothing(w *World) {
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
 		return w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}, Start: &second})
 	})
-	// A result in hand is stored all the same.
+	// A finished result is stored all the same.
 	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}}))
 	w.must(w.Store.Release(w.Ctx, fence))
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
@@ -279,7 +279,7 @@ func pauseStartsNothing(w *World) {
 	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	w.equal("resumes of a released round", claimed.Round.Counters.Resumes, 0)
 	w.equal("stop", claimed.Round.Stop, regie.StopRequest(""))
-	// A pause that met the end holds the round behind it, and is taken back all the same.
+	// A pause that came with the end holds the round behind it, and can be resumed all the same.
 	ended := w.Start()
 	resultOf(w.Store.Submit(w.Ctx, w.further(ended)))(w)
 	resultOf(w.Store.RequestStop(w.Ctx, ended.RoundID, regie.StopPause))(w)
@@ -357,8 +357,7 @@ func orphans(w *World) {
 	if len(found) != 1 || found[0].RoundID != running.RoundID || found[0].SessionID != running.SessionID {
 		w.T.Errorf("orphans %+v, want only %s", found, running.RoundID)
 	}
-	// A holder that died without a word counts as a resume; each such claim counts, but not one by
-	// the holder itself.
+	// A claim after a holder died counts as a resume, unless the holder itself claims.
 	for want := 1; want <= 2; want++ {
 		for range 2 {
 			claimed, err := w.Store.Claim(w.Ctx, running.RoundID, fmt.Sprint("other", want))
@@ -420,7 +419,8 @@ func sessionsNeverMix(w *World) {
 	w.equal("its session", list[1].Session, whole)
 }
 
-// neighboursUnharmed drives many sessions at once, some of them wrongly: each failure is its own.
+// neighboursUnharmed drives many sessions at once, some of them wrongly: a failure affects no
+// other.
 func neighboursUnharmed(w *World) {
 	fences := make([]store.Fence, 24)
 	together(len(fences), func(i int) {

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// commanded runs a round with one action to its end; its effect on files was found out afterwards.
+// commanded runs a round to its end, with one action and the file changes that were found after it.
 func (w *World) commanded(in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
 	w.T.Helper()
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
@@ -29,8 +29,8 @@ func (w *World) commanded(in store.Submission, state regie.CallState, changed js
 	return fence
 }
 
-// changed keeps what a call made of files with its result, until the last session goes that names
-// the contents from before (decision 16).
+// changed stores a call's file changes with its result, until the last session with the earlier
+// contents is removed (decision 16).
 func changed(w *World) {
 	before := resultOf(w.Store.PutBlob(w.Ctx, []byte("what was there before a command")))(w)
 	evidence, err := json.Marshal(map[string]any{"files": []regie.FileChange{
@@ -78,7 +78,7 @@ func changed(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// laterStarted has a call told that has started and has no result yet: its effect may be there.
+// laterStarted: Later includes a started call without a result, because its effect may exist.
 func laterStarted(w *World) {
 	began := time.Now().Add(-time.Minute)
 	fence := w.Start()

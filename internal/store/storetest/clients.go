@@ -7,7 +7,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// HandedOut ends a round with two calls of a client's tools, and one that was settled.
+// HandedOut ends a round with two calls of a client's tools, and a settled one.
 func (w *World) HandedOut() (store.Fence, []regie.Call) {
 	w.T.Helper()
 	in := w.Submission("weather?")
@@ -39,7 +39,7 @@ func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) stor
 	return in
 }
 
-// clientCases are the cases of Run that are about clients of the OpenAI-compatible endpoint.
+// clientCases are the cases of Run for clients of the OpenAI-compatible endpoint.
 var clientCases = map[string]func(*World){
 	"Settings":    settings,
 	"RequestKeys": requestKeys,
@@ -48,8 +48,8 @@ var clientCases = map[string]func(*World){
 	"PassedOn":    passedOn,
 }
 
-// clients settles the calls of a client's tools between two rounds: with its results, without, and
-// with invalid ones (decision 35).
+// clients settles the calls of a client's tools between two rounds: with its results, without them,
+// and with invalid ones (decision 35).
 func clients(w *World) {
 	fence, calls := w.HandedOut()
 	w.state(fence.SessionID, regie.SessionIdle)
@@ -89,7 +89,7 @@ func clients(w *World) {
 	})
 	w.verifies(fence.SessionID)
 
-	// Without results the calls are not run: with a message, one that waited for the end of the
+	// Anything but results leaves the calls NOT_RUN: a message, one that waited for the end of the
 	// round, and the end of the session.
 	other, left := w.HandedOut()
 	in = w.Submission("something else")
@@ -104,7 +104,7 @@ func clients(w *World) {
 	w.verifies(gone.SessionID)
 }
 
-// waited lets a message that came meanwhile follow a round that ends with calls of a client's
+// waited: a message that arrived meanwhile follows a round that ends with calls of a client's
 // tools.
 func (w *World) waited() {
 	w.T.Helper()
@@ -131,7 +131,7 @@ func (w *World) verifies(session regie.ID) {
 	resultOf(w.Store.Verify(w.Ctx, session))(w)
 }
 
-// histories imports what a client brings, in the transition that makes its session.
+// histories imports a client's messages, in the transition that makes its session.
 func histories(w *World) {
 	in := w.Submission("and now?")
 	in.New.Origin = regie.OriginAPISession
@@ -181,8 +181,8 @@ func histories(w *World) {
 	w.equal("due", due, []regie.ID{in.SessionID})
 }
 
-// passedOn reserves and logs model calls without a session: under a daily cap, together with what
-// rounds reserve (decision 29).
+// passedOn reserves and logs model calls without a session, under a cap of a day that rounds share
+// (decision 29).
 func passedOn(w *World) {
 	call := func() store.Proxied {
 		return store.Proxied{
@@ -214,7 +214,7 @@ func passedOn(w *World) {
 		resultOf(w.Store.ReserveProxied(w.Ctx, free, store.Reservation{}))(w)
 	}
 	fourth.Money, fourth.Duration = regie.Money{Cost: 1, Known: true}, time.Millisecond
-	// what is settled is booked once, and takes nothing else along
+	// a settled call is booked once, and does not affect others
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, fourth}))
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
 	// the process of the second and the fifth one has died

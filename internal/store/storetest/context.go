@@ -18,8 +18,8 @@ func summarised(exchange int, c regie.Compaction) regie.Message {
 	}
 }
 
-// summary has an open step give way to a summary, which ends its exchange and opens the step again,
-// with what steered the round meanwhile.
+// summary replaces an open step by a summary, which ends its exchange and opens the step again,
+// with the messages that steered the round meanwhile.
 func summary(w *World) {
 	fence := w.Start()
 	w.must(w.Store.BeginSummary(w.Ctx, fence, 1))
@@ -34,7 +34,7 @@ func summary(w *World) {
 	if _, err := w.Store.Submit(w.Ctx, steer); err != nil {
 		w.T.Fatal(err)
 	}
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "another") // whoever takes it up goes on with the summary
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "another") // the next holder continues with the summary
 	w.must(err)
 	fence = claimed.Fence
 	w.equal("purpose", claimed.Exchange.Purpose, regie.PurposeSummary)
@@ -68,8 +68,8 @@ func summary(w *World) {
 	}
 }
 
-// noSummary ends a summary that no model could write, in one transition with what is left out
-// instead and the step that follows. Nothing of it starts under a stopping word.
+// noSummary ends a summary that no model could write, in one transition with its replacement and
+// the next step. A stop request refuses all of it.
 func noSummary(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
@@ -106,8 +106,8 @@ func noSummary(w *World) {
 	w.refused(regie.CodeStopRequested, w.Store.BeginSummary(w.Ctx, fence, 3))
 }
 
-// levels has a round go on with another level 2 than the one that it began with (decision 53). Each
-// that it had goes with its session.
+// levels: a round continues with another level 2 than it began with (decision 53). A removal erases
+// all levels that only its session had.
 func levels(w *World) {
 	fence := w.Start()
 	var texts [3]regie.Hash
@@ -133,7 +133,7 @@ func levels(w *World) {
 	_, err := w.Store.Verify(w.Ctx, fence.SessionID)
 	w.must(err)
 
-	other := w.Start() // which was told one of them too
+	other := w.Start() // has one of the levels too
 	w.must(w.Store.SetLevel2(w.Ctx, other, texts[1]))
 	w.must(w.Store.SetLevel2(w.Ctx, other, regie.Hash{}))
 	w.must(w.AppendReply(fence, w.Answer(1)))

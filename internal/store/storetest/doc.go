@@ -1,4 +1,4 @@
-// Package storetest is the one suite that every store passes (docs/design.md, "Store"): what each
-// domain transition does, what it refuses, and that a refused one leaves nothing behind. It starts
-// goroutines only inside a test and waits for them.
+// Package storetest is the suite for every store (docs/design.md, "Store"). It checks that each
+// domain transition has its effect, refuses invalid input, and leaves nothing behind after a
+// refusal. It starts goroutines only inside a test and waits for them.
 package storetest

@@ -5,8 +5,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Named is what was read of what a round's first message names: a file that was there, and one that
-// was not.
+// Named returns an enrichment of a round's first message: a file that existed, and one that did
+// not.
 func (w *World) Named(fence store.Fence, message regie.ID) store.Enrichment {
 	out := store.Enrichment{Message: regie.Message{
 		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
@@ -30,8 +30,8 @@ func (w *World) Named(fence store.Fence, message regie.ID) store.Enrichment {
 	return out
 }
 
-// enrich stores what a message names, whole or not at all: the log binds its calls, forks copy them
-// with their message, and a removal takes what they hold (decision 46).
+// enrich stores the data that a message names, whole or not at all. The log binds its calls, forks
+// copy them with their message, and a removal erases their content (decision 46).
 func enrich(w *World) {
 	submission := w.Submission("")
 	submission.Message.Text = ""

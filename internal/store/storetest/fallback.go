@@ -7,9 +7,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// fallback has other providers go on with an exchange (spec 3.6): each attempt says who was asked,
-// the exchange who has answered, the log why, and the next exchange is the round's own provider's
-// again unless it says otherwise.
+// fallback: other providers continue an exchange (spec 3.6). Each attempt has its provider, the
+// exchange the one that answered, the log the reason. The next exchange is the round's own
+// provider's again, unless it names another.
 func fallback(w *World) {
 	fence := w.Start()
 	told := regie.Fallback{

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Full fills a store with rows in each state that a test of its guards speaks of.
+// Full fills a store with rows in every state for the tests of its guards.
 func (w *World) Full() {
 	w.T.Helper()
 	// Calls that are proposed, and one that is approved.
@@ -36,7 +36,7 @@ func (w *World) Full() {
 	reply = w.Reply(fence, 1, regie.KindAction)
 	reply.Calls[0].State, reply.Calls[0].StartedAt = regie.CallStarted, time.Now()
 	w.must(w.AppendReply(fence, reply))
-	// A query with its result, and an action with an unknown outcome.
+	// A query with its result, and an UNKNOWN action.
 	fence = w.Start()
 	reply = w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
 	w.must(w.AppendReply(fence, reply))

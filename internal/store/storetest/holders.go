@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// handOver releases a round like a process that ends cleanly: the next claim does not count as a
-// resume after a crash (spec 5.3), any number of times, and the former holder can no longer write.
+// handOver releases a round in good order. The next claim does not count as a resume after a crash
+// (spec 5.3), however often it happens, and the former holder can no longer write.
 func handOver(w *World) {
 	fence := w.Start()
 	for range 5 {
@@ -21,7 +21,7 @@ func handOver(w *World) {
 	w.must(w.AppendReply(fence, w.Answer(1)))
 }
 
-// claimsTogether has many claim one round at once: their epochs all differ, and only the highest
+// claimsTogether claims one round many times at once: the epochs all differ, and only the highest
 // can write (invariant 8).
 func claimsTogether(w *World) {
 	fence := w.Start()

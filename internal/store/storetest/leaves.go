@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// leavesApprovals sends steering messages of senders who must not withdraw an approval: an open one
-// refuses them, a later one stays, a question goes.
+// leavesApprovals steers with messages that must not withdraw an approval: an open approval refuses
+// them, a later one stays, a question is withdrawn.
 func leavesApprovals(w *World) {
 	steer := func(fence store.Fence) store.Submission {
 		in := w.Submission("something else")

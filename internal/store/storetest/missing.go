@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/regie-run/regie"
 
-// notFound asks for what is not there.
+// notFound asks for missing rows.
 func notFound(w *World) {
 	id := regie.NewID()
 	_, _, err := w.Store.Session(w.Ctx, id)

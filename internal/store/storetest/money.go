@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// charged is a reply with a cost, followed by another model call.
+// charged returns a reply with a cost, followed by another model call.
 func (w *World) charged(fence store.Fence, exchange int, money regie.Money, wants *store.Reservation) store.Reply {
 	in := w.Reply(fence, exchange)
 	in.Exchange.Money = money
@@ -26,7 +26,7 @@ func (w *World) charged(fence store.Fence, exchange int, money regie.Money, want
 	return in
 }
 
-// startFree is Start without anything reserved.
+// startFree is Start without a reservation.
 func (w *World) startFree(in store.Submission) store.Fence {
 	w.T.Helper()
 	in.Reserved = 0
@@ -40,7 +40,7 @@ func (w *World) reserve(fence store.Fence, exchange int, wants store.Reservation
 	return out
 }
 
-// money adds up what calls cost, by round, session, workspace and day.
+// money adds up the cost of calls, by round, session, workspace and day.
 func money(w *World) {
 	other := resultOf(w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "o", Root: "/o", FoundBy: "git"}))(w)
 	fence := w.Start() // with 70 reserved
@@ -52,7 +52,7 @@ func money(w *World) {
 		},
 		Retry: &store.Open{Number: 2, Reserved: 30},
 	}))
-	w.must(w.FailAttempt(fence, store.Failure{ // nobody knows what became of it
+	w.must(w.FailAttempt(fence, store.Failure{ // its outcome is unknown
 		Attempt: regie.Attempt{
 			RoundID: fence.RoundID, Exchange: 2, Number: 2, Code: regie.CodeProviderBroken,
 			Money: regie.Money{Reserved: 30},
@@ -85,9 +85,9 @@ func money(w *World) {
 		[]regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
 }
 
-// AgedAttempt reads the reservation of a call that a crash cut as what may be due, and as the
-// estimate of its cost once it is a day old (decision 72). The caps count it either way. age makes
-// all failed calls two days older.
+// AgedAttempt: the reservation of a call that a crash cut is a cost that may be due, and the
+// estimated cost once it is a day old (decision 72). The caps count it either way. age makes all
+// failed calls two days older.
 func (w *World) AgedAttempt(age func()) {
 	w.T.Helper()
 	fence := w.Start() // with 70 reserved
@@ -113,8 +113,7 @@ func (w *World) AgedAttempt(age func()) {
 	}
 }
 
-// caps grants what each cap leaves, less than is wanted where that is still of use, and nothing
-// else.
+// caps grants the rest of each cap, less than wanted where that is still useful, and nothing else.
 func caps(w *World) {
 	wants := func(c regie.Caps) store.Reservation {
 		return store.Reservation{Prompt: 20, Reply: 80, Least: 10, Caps: c}
@@ -137,7 +136,7 @@ func caps(w *World) {
 	w.must(err)
 	w.equal("in its row", claimed.Exchanges[1].Money.Reserved, int64(90))
 
-	// Another session of the workspace sees the 60 that are spent and the 90 that are reserved.
+	// Another session of the workspace sees the 60 spent and the 90 reserved.
 	second := w.startFree(w.Submission("too"))
 	for _, c := range []struct {
 		caps    regie.Caps
@@ -158,7 +157,7 @@ func caps(w *World) {
 			w.T.Errorf("under %+v: %+v %+v, want %d %q", c.caps, got, got.Refused, c.granted, c.scope)
 		}
 	}
-	// Who gives a round back in good order gives its reservation back; who dies does not.
+	// A release frees the reservation; a death does not.
 	w.reserve(second, 1, wants(regie.Caps{Day: 1000}))
 	w.must(w.Store.Release(w.Ctx, second))
 	third := w.startFree(w.Submission("three"))
@@ -180,8 +179,7 @@ func caps(w *World) {
 	w.refused(regie.CodeConflict, err)
 }
 
-// capsTogether has many sessions reserve under one cap at once, with what follows: never is more
-// spent than the cap.
+// capsTogether reserves for many sessions under one cap at once: the cap is never exceeded.
 func capsTogether(w *World) {
 	const sessions, times, most = 8, 6, 100
 	for _, limit := range []regie.Caps{{Day: 1500}, {Workspace: 1500}} {
@@ -223,7 +221,7 @@ func capsTogether(w *World) {
 						money.Cost = 0
 					}
 					next := &wants
-					if n == times { // what nobody spends any more would be missing below
+					if n == times { // an unspent reservation would be missing below
 						next = nil
 					}
 					out, err := w.Store.AppendReply(w.Ctx, fence, w.charged(fence, n, money, next))
@@ -243,13 +241,13 @@ func capsTogether(w *World) {
 		if !slices.ContainsFunc(refused, func(n int) bool { return n > 0 }) {
 			w.T.Error("nobody was refused: this shows nothing")
 		}
-		for _, fence := range fences { // so that nothing of it is reserved any more
+		for _, fence := range fences { // frees its reservation
 			w.must(w.Store.Release(w.Ctx, fence))
 		}
 	}
 }
 
-// halt pauses a round with its reason, and a resume goes on with it.
+// halt pauses a round with its reason, and a resume continues it.
 func halt(w *World) {
 	fence := w.Start()
 	notice := regie.Notice{

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// notice is a message about tools that are away.
+// notice is a message about missing tools.
 func notice(n regie.ToolNotice) *regie.Message {
 	data, _ := json.Marshal(n)
 	return &regie.Message{
@@ -20,8 +20,8 @@ func notice(n regie.ToolNotice) *regie.Message {
 	}
 }
 
-// notes tells which tools are missing, and has a round wait with a call that was started, without a
-// holder, until its time has come (decisions 5 and 42).
+// notes says which tools are missing, and parks a round with a started call, without a holder,
+// until its time has come (decisions 5 and 42).
 func notes(w *World) {
 	fence := w.Start()
 	missing := []regie.Missing{{Toolkit: "bank", Why: "down"}}
@@ -47,7 +47,7 @@ func notes(w *World) {
 	w.must(err)
 	w.equal("ready", []any{len(ready), ready[0].RoundID}, []any{1, fence.RoundID})
 	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
-	// It was given back in good order, and yet the call may have had its effect.
+	// It was released in good order, and yet the call may have had its effect.
 	w.equal("the call", []any{
 		claimed.Resumed, claimed.Calls[0].State, claimed.Calls[0].Recovered,
 		claimed.Calls[0].Attempts, claimed.Calls[1].Recovered,
@@ -63,7 +63,7 @@ func notes(w *World) {
 		got, ok := view.Notices[i].ToolNotice()
 		w.equal("notice", []any{ok, got}, []any{true, regie.ToolNotice{Missing: missing, CallID: call}})
 	}
-	// A stopping word comes before a wait; a pause lets a mere word pass.
+	// A stop request refuses a wait; a pause allows a mere note.
 	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause))(w)
 	_, err = w.Store.Note(w.Ctx, claimed.Fence, store.Note{Waits: started, Until: until})
 	w.refused(regie.CodeStopRequested, err)

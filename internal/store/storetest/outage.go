@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// lostResult settles a call with a whole result that could not be stored: it is remembered, readers
-// learn that it is lost, and storing the same content later restores it.
+// lostResult settles a call without its whole result, which could not be stored. The result has its
+// hash, reading it fails as lost, and storing the same content later restores it.
 func lostResult(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
@@ -43,8 +43,8 @@ func lostResult(w *World) {
 	}
 }
 
-// outage has a round wait for the network: what is known of the outage comes back with the next
-// claim, a pause keeps the wait from ending, and who resumes the round ends it.
+// outage: a round waits for the network. The next claim returns the outage, a pause keeps the wait
+// from ending, and a resume ends it.
 func outage(w *World) {
 	fence := w.Start()
 	began := time.Now().UTC().Truncate(time.Microsecond)
@@ -109,7 +109,7 @@ func outage(w *World) {
 	_, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.refused(regie.CodeConflict, err)
 	w.must(w.Store.Resume(w.Ctx, fence.RoundID))
-	w.must(w.Store.Resume(w.Ctx, fence.RoundID)) // once more changes nothing
+	w.must(w.Store.Resume(w.Ctx, fence.RoundID)) // a repeat changes nothing
 	w.equal("the outage after giving up", claim(), (*regie.Outage)(nil))
 	w.head(fence.SessionID)
 }

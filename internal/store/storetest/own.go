@@ -5,8 +5,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Own is a person's own command, once its round has begun: the turn that owns its call, which
-// starts at once.
+// Own returns the reply of a person's own command, once its round has begun: its call starts at
+// once.
 func (w *World) Own(fence store.Fence) store.Reply {
 	in := w.Reply(fence, 1, regie.KindAction)
 	in.Message.Author, in.Message.ExcludeFromPrompt = regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, true
@@ -17,9 +17,9 @@ func (w *World) Own(fence store.Fence) store.Reply {
 	return in
 }
 
-// ownCommand stores a round that asks no model: its exchange says so from the beginning, it neither
-// waits for the end of another round nor is begun twice, its call has its intent before it runs and
-// one result, and it costs nothing.
+// ownCommand stores a round that calls no model. Its exchange says so from the beginning, and costs
+// nothing. It neither waits for another round nor begins twice. Its call has its intent before it
+// runs, and one result.
 func ownCommand(w *World) {
 	submission := w.Submission("!make")
 	submission.Command, submission.Reserved, submission.Message.ClientID = true, 0, "own"

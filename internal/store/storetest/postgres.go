@@ -13,13 +13,12 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// PostgresVariable names the database that tests of PostgreSQL use: each makes its own schema
-// there, and drops it.
+// PostgresVariable names the database of the PostgreSQL tests: each test makes and drops its own
+// schema.
 const PostgresVariable = "REGIE_TEST_POSTGRES"
 
-// Postgres returns the URL of an empty schema of a real PostgreSQL, which goes with the test.
-// Without a server the test is skipped; where all that the tests need must be there (REGIE_CI=1) it
-// fails.
+// Postgres returns the URL of an empty schema of a real PostgreSQL, dropped with the test. Without
+// a server the test is skipped; with REGIE_CI=1, which requires everything, it fails.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	text := os.Getenv(PostgresVariable)
@@ -42,7 +41,7 @@ func Postgres(tb testing.TB) string {
 	return u.String()
 }
 
-// PostgresSchema is Postgres for a schema that goes before the test ends, by drop.
+// PostgresSchema is Postgres for a schema that drop removes before the test ends.
 func PostgresSchema(tb testing.TB) (url string, drop func()) {
 	tb.Helper()
 	text := Postgres(tb)

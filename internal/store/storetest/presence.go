@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// presence keeps what engines know of heartbeats for a day, a row for each user and engine, and
-// counts who runs and who waits.
+// presence keeps heartbeats for a day, a row for each user and engine, and counts running and
+// waiting sessions.
 func presence(w *World) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	at := func(place string, since, seen time.Duration) store.PresenceMark {
@@ -24,7 +24,7 @@ func presence(w *World) {
 		at("a", 3*time.Hour, 2*time.Hour),
 		at("b", 30*time.Hour, 25*time.Hour),
 	}))
-	all(at("a", 3*time.Hour, 2*time.Hour)) // what is older than a day is forgotten
+	all(at("a", 3*time.Hour, 2*time.Hour)) // marks older than a day are deleted
 	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("b", time.Minute, 0), at("a", time.Hour, time.Minute)}))
 	all(at("b", time.Minute, 0), at("a", time.Hour, time.Minute))
 	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("b", time.Hour, time.Hour)})) // late
@@ -59,7 +59,7 @@ func presence(w *World) {
 	third, _ := w.submitted()
 	w.equal("one runs", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 2})
 	w.queue(regie.ID{}, nil, []store.Fence{first})
-	w.must(w.Store.TellPlaces(w.Ctx, []regie.ID{third.SessionID, first.SessionID})) // one was told, one waits for nothing
+	w.must(w.Store.TellPlaces(w.Ctx, []regie.ID{third.SessionID, first.SessionID})) // one is up to date, one is not queued
 	w.equal("states", w.states(third.SessionID), []string{"QUEUED at 1"})
 	resultOf(w.Store.RequestStop(w.Ctx, third.RoundID, regie.StopPause))(w)
 	w.queue(regie.ID{}, nil, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// waitForProvider parks a round after its engine has gone.
+// waitForProvider parks a round that has lost its engine.
 func waitForProvider(w *World, fence store.Fence, until time.Time) {
 	w.T.Helper()
 	w.must(w.Store.SetAside(w.Ctx, store.SetAside{
@@ -16,8 +16,8 @@ func waitForProvider(w *World, fence store.Fence, until time.Time) {
 	}))
 }
 
-// providerWait parks a round until the settings of its provider are there: its former holder writes
-// no more, another provider can replace its own, and resuming it makes it claimable.
+// providerWait: a round waits for the settings of its provider. Its former holder can no longer
+// write, the round can get another provider, and a resume makes it claimable.
 func providerWait(w *World) {
 	fence := w.Start()
 	told := regie.Fallback{RoundID: fence.RoundID, Exchange: 1, Provider: "q", Model: "n", Instead: "p"}
@@ -47,8 +47,8 @@ func providerWait(w *World) {
 	w.head(fence.SessionID)
 }
 
-// providerExpires lets the wait for a provider pass its deadline: the session is paused, and
-// resuming it is all that a person needs to do.
+// providerExpires: the wait for a provider passes its deadline. The session is paused, and a person
+// only has to resume it.
 func providerExpires(w *World) {
 	fence := w.Start()
 	waitForProvider(w, fence, time.Now().Add(-time.Second))

@@ -13,13 +13,12 @@ import (
 	"testing"
 )
 
-// Proxy connects a store to a PostgreSQL server, and cuts connections: all of them, or one at a
-// COMMIT.
+// Proxy relays a store's connections to a PostgreSQL server, and cuts them: all of them, or one at
+// a COMMIT.
 type Proxy struct {
 	listener net.Listener
 	server   string
-	// At says what becomes of the next COMMIT: it is cut before it reaches the server, or its
-	// answer is.
+	// At says where the next COMMIT is cut: before it reaches the server, or before its answer.
 	At   atomic.Int32
 	more atomic.Int32 // how many after it
 	// Trips counts the batches that the store sent and waited for.
@@ -33,7 +32,7 @@ type Proxy struct {
 // link is one connection, from the store to the server.
 type link struct {
 	client, server net.Conn
-	frozen         atomic.Bool // what is sent goes nowhere, either way, and nobody is told
+	frozen         atomic.Bool // data is dropped, either way, and neither end notices
 }
 
 func (l *link) end() {
@@ -41,20 +40,20 @@ func (l *link) end() {
 	_ = l.server.Close()
 }
 
-// endUnlessFrozen ends the connection because one of its ends has: of a frozen one the other end
-// does not hear.
+// endUnlessFrozen ends the connection because one of its ends has closed. With a frozen link the
+// other end does not notice.
 func (l *link) endUnlessFrozen() {
 	if !l.frozen.Load() {
 		l.end()
 	}
 }
 
-// What becomes of a COMMIT.
+// The ways to cut a COMMIT.
 const (
 	Pass      int32 = iota
 	CutBefore       // it does not reach the server
 	CutAnswer       // it does, and its answer does not come back
-	FreezeIn        // from there on nothing passes, and both ends stay open: what is before it in its batch is done
+	FreezeIn        // from there on nothing passes, and both ends stay open: earlier statements of its batch run
 )
 
 // NewProxy returns a proxy and the URL that leads through it.
@@ -89,7 +88,7 @@ func NewProxy(t *testing.T, text string) (*Proxy, string) {
 	return p, u.String()
 }
 
-// Next has the next n COMMITs cut.
+// Next cuts the next n COMMITs.
 func (p *Proxy) Next(n, at int32) {
 	p.more.Store(n - 1)
 	p.At.Store(at)
@@ -105,16 +104,16 @@ func (p *Proxy) meets(at int32) bool {
 	return true
 }
 
-// Down has the server away until Up.
+// Down takes the server away until Up.
 func (p *Proxy) Down() {
 	p.down.Store(true)
 	p.Cut()
 }
 
-// Up has it back.
+// Up brings it back.
 func (p *Proxy) Up() { p.down.Store(false) }
 
-// Cut ends all connections; new ones come through.
+// Cut ends all connections; new ones pass.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,8 +129,8 @@ func (p *Proxy) Refuse(n int32) {
 	p.Cut()
 }
 
-// Freeze has all connections stay open and pass nothing any more, as when a machine between loses
-// what it knew of them; new ones come through.
+// Freeze keeps all connections open but drops their data, as a router does that has lost its state;
+// new ones pass.
 func (p *Proxy) Freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +205,7 @@ func (p *Proxy) serve(client net.Conn) {
 	}
 }
 
-// copyStartup passes the first message on, which has no kind.
+// copyStartup forwards the first message, which has no kind.
 func copyStartup(client io.Reader, server io.Writer) bool {
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(client, head); err != nil {

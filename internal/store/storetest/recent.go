@@ -7,13 +7,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// recentCalls gives the calls of one toolkit and session that were run, the newest first.
+// recentCalls returns the calls of one toolkit and session that ran, the newest first.
 func recentCalls(w *World) {
 	fence := w.Start()
 	var want []string
 	for exchange := 1; exchange <= 15; exchange++ {
 		reply := w.Reply(fence, exchange, regie.KindQuery, regie.KindQuery, regie.KindQuery)
-		reply.Calls[1].Tool = "tt.query" // another toolkit, whose name begins alike
+		reply.Calls[1].Tool = "tt.query" // a toolkit with a name that begins alike
 		reply.Calls[2].State, reply.Calls[2].NotRun, reply.Calls[2].Error = regie.CallNotRun, regie.NotRunInvalid,
 			&regie.CallError{Code: regie.CodeBadArguments, Message: "x"}
 		w.must(w.AppendReply(fence, reply))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Refuser returns the address of a server that speaks PostgreSQL's protocol up to its refusal: each
-// connection gets the error of a state (SQLSTATE), like a real server's before authentication.
+// Refuser returns the address of a server that refuses every PostgreSQL connection with the error
+// of a state (SQLSTATE), as a real server does before it authenticates.
 func Refuser(t *testing.T, state, message string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

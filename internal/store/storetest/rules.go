@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Standing asks about a call and allows it always, which leaves a rule that expires at a time, or
-// never for the zero time.
+// Standing reviews a call and allows it always. The rule expires at a time, or never for the zero
+// time.
 func (w *World) Standing(expires time.Time) regie.Rule {
 	w.T.Helper()
 	_, reply, asked := w.Ask(1)
@@ -39,7 +39,7 @@ func (w *World) holding(want ...regie.ID) {
 	w.equal("the rules that hold", got, want)
 }
 
-// rulesRevoked revokes rules: they end at once for every reader, and the log of the workspace
+// rulesRevoked revokes rules: reads that knew them lose them at once, and the log of the workspace
 // records it (spec 4.4, decision 15).
 func rulesRevoked(w *World) {
 	first, second, third := w.Standing(time.Time{}), w.Standing(time.Time{}), w.Standing(time.Time{})
@@ -81,8 +81,7 @@ func rulesRevoked(w *World) {
 	w.head(w.Workspace.ID)
 }
 
-// rulesEnd lists rules with what a person wants to know, and with the state that they have at a
-// time.
+// rulesEnd lists rules with their details, and their state at a time.
 func rulesEnd(w *World) {
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	ends, stays := w.Standing(end), w.Standing(time.Time{})
@@ -144,7 +143,7 @@ func rulesEnd(w *World) {
 	w.equal("events of two rules", report.Events, int64(2))
 }
 
-// found is the session of a call with a request for approval.
+// found returns the session of a call that a person reviewed.
 func found(w *World, call regie.ID) regie.ID {
 	w.T.Helper()
 	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 100}))(w)
@@ -162,8 +161,8 @@ func found(w *World, call regie.ID) regie.ID {
 	return regie.ID{}
 }
 
-// givenBack stops a session with messages that wait: they come back, with an event each, and a
-// repeated stop finds them again (decisions 6 and 10).
+// givenBack stops a session with waiting messages: each is withdrawn with an event, and a repeated
+// stop returns them again (decisions 6 and 10).
 func givenBack(w *World) {
 	fence := w.Start()
 	say := func(text string, when store.WhenBusy) regie.ID {
@@ -221,7 +220,7 @@ func givenBack(w *World) {
 	w.head(fence.SessionID)
 }
 
-// askedAnew asks twice about one call: what counts is what was asked last.
+// askedAnew asks twice about one call: the later review counts.
 func askedAnew(w *World) {
 	fence, reply, asked := w.Ask(1)
 	call := reply.Calls[0].ID
@@ -233,7 +232,7 @@ func askedAnew(w *World) {
 	w.head(fence.SessionID)
 }
 
-// AskAgain asks anew about the first call of a reply that was decided, and must be asked about now.
+// AskAgain asks again about the first call of a reply, which was decided before.
 func (w *World) AskAgain(fence store.Fence, reply store.Reply) *regie.Approval {
 	w.T.Helper()
 	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "test"))(w)

@@ -12,8 +12,8 @@ var saidCases = map[string]func(*World){
 	"Names": names,
 }
 
-// said returns the texts of a workspace's sessions, the newest first, one at a time (spec 10.2,
-// search).
+// said searches the messages in the sessions of a workspace, the newest first, page by page (spec
+// 10.2, search).
 func said(w *World) {
 	var want []string
 	for _, text := range []string{"first", "second"} {
@@ -42,7 +42,7 @@ func said(w *World) {
 	w.equal("elsewhere", len(none), 0)
 }
 
-// names finds users, workspaces, calls and messages by what people know of them.
+// names finds users, workspaces, calls and messages by name or part of an id.
 func names(w *World) {
 	user, err := w.Store.UserNamed(w.Ctx, "ada")
 	w.must(err)

@@ -10,9 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Told makes a session with everything that matters to a fork: two queries, an action with an
-// unknown outcome, a resolved one, a question answered between its call and the results, and an
-// open approval.
+// Told makes a session with everything that a fork has to handle: two queries, an UNKNOWN action, a
+// resolved one, a question answered between its call and the results, and an open approval.
 func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
 	fence = w.Start()
@@ -49,8 +48,8 @@ func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	return fence, started[0]
 }
 
-// legal asserts what every prompt needs of a thread (invariant 4): each call has exactly one
-// result, behind its reply, in this session.
+// legal asserts that a thread fits a prompt (invariant 4): each call has exactly one result, behind
+// its reply, in this session.
 func (w *World) legal(session regie.ID) store.Thread {
 	w.T.Helper()
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
@@ -83,12 +82,12 @@ func idsOf(calls []regie.Call) (out []regie.ID) {
 }
 
 // fork forks a session at every event of it (decision 17): each fork verifies, is legal, has the
-// texts up to there, and nothing that could run; the source stays unchanged.
+// messages until then, and nothing that could run. The source stays unchanged.
 func fork(w *World) {
 	fence, unknown := w.Told()
 	head := w.head(fence.SessionID)
 	source := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
-	opened := source.Messages[len(source.Messages)-1].Seq // the reply whose calls wait for a person
+	opened := source.Messages[len(source.Messages)-1].Seq // the reply with calls that wait for a person
 	for at := int64(1); at <= head; at++ {
 		in := store.Fork{SessionID: regie.NewID(), From: fence.SessionID, At: at}
 		out := resultOf(w.Store.Fork(w.Ctx, in))(w)
@@ -124,13 +123,13 @@ func fork(w *World) {
 	w.forkOfFork(fence, unknown)
 }
 
-// legalUpTo returns a thread that may end in an open batch.
+// legalUpTo returns legal for a thread that may end in an open batch.
 func (w *World) legalUpTo(session regie.ID) store.Thread {
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	return thread
 }
 
-// forkOfFork goes on in a fork, forks that, and looks at what the copies point to.
+// forkOfFork continues a fork, forks that, and checks the references of the copies.
 func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
 	first, err := w.Store.Fork(w.Ctx, store.Fork{
@@ -160,20 +159,20 @@ func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 			}
 		}
 	}
-	// What a shortened result names is the call that was made: it is read in the fork of a fork
-	// too, and in no other session.
+	// A shortened result names the original call. It can be read in the fork of a fork too, and in
+	// no other session.
 	w.equal("the unknown call", open.CopyOf, unknown.ID)
 	text := resultOf(w.Store.WholeResult(w.Ctx, second.Session.ID, whole.CopyOf))(w)
 	w.equal("whole result", text, "the whole result")
 	_, err = w.Store.WholeResult(w.Ctx, second.Session.ID, regie.NewID())
 	w.refused(regie.CodeNotFound, err)
-	// A person resolves the copy independently.
+	// A person resolves the copy independently of the original.
 	w.must(w.Store.ResolveCall(w.Ctx, open.ID, regie.ResolvedDidNotHappen, "", "bob"))
 	w.head(second.Session.ID)
 	w.head(first.Session.ID)
 }
 
-// forkRefuses tries what cannot be forked.
+// forkRefuses tries invalid forks.
 func forkRefuses(w *World) {
 	fence := w.Start()
 	other := w.Start()
@@ -202,8 +201,8 @@ func forkRefuses(w *World) {
 	w.equal("events of one fork, made eight times", w.head(id), int64(2))
 }
 
-// removal takes a session away (decision 15): nothing of what it held is left, its log verifies,
-// and its forks have what they had.
+// removal removes a session (decision 15): all its content is erased, its log verifies, and its
+// forks keep theirs.
 func removal(w *World) {
 	fence, _ := w.Told()
 	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID}))(w)
@@ -229,7 +228,7 @@ func removal(w *World) {
 	})
 	report := resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 	w.equal("the log", []int64{report.Events, report.Erased}, []int64{head + 1, head})
-	for range 2 { // again, and from now on it is not there
+	for range 2 { // again; from now on it is missing
 		out = resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "bob"}))(w)
 		w.equal("removed again", out, store.Removed{SessionIDs: []regie.ID{}})
 	}
@@ -247,7 +246,7 @@ func removal(w *World) {
 			}
 		}
 	}
-	// With the last that names it the whole result goes too.
+	// The whole result is erased with its last reference.
 	out = resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: forked.Session.ID}))(w)
 	w.equal("blobs", out.Blobs, int64(1))
 	w.head(forked.Session.ID)
@@ -255,8 +254,8 @@ func removal(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// levelsGo has what a workspace told agents go with the last session that had it, and what Regie
-// says to all stay (decisions 14 and 15).
+// levelsGo: prompt levels of a workspace are erased with their last session, and Regie's own level
+// stays (decisions 14 and 15).
 func levelsGo(w *World) {
 	level1, err := w.Store.PutBlob(w.Ctx, []byte("what Regie says to all"))
 	w.must(err)
@@ -280,7 +279,7 @@ func levelsGo(w *World) {
 	w.must(err)
 	_, err = w.Store.Blob(w.Ctx, level2)
 	w.refused(regie.CodeNotFound, err)
-	// It can be said again.
+	// It can be stored again.
 	again, err := w.Store.PutBlob(w.Ctx, []byte("what the workspace says"))
 	w.must(err)
 	w.equal("its name", again, level2)
@@ -318,7 +317,7 @@ func (w *World) gone(fence store.Fence) {
 	w.equal("logs", logs, []store.LogOwner{{ID: fence.SessionID, Kind: "session", Workspace: "w", Removed: true}})
 }
 
-// sessions lists sessions with what is unread in them (decision 45), by every part of an id, and
+// sessions lists sessions with their unread messages (decision 45), by every part of an id, and
 // exports one.
 func sessions(w *World) {
 	fence := w.Start()
@@ -369,8 +368,8 @@ func sessions(w *World) {
 	w.exported(fence, view)
 }
 
-// exported checks an export like a reader who has only that and its description: rows without a
-// gap, bodies by their hashes, and messages and calls by the bodies.
+// exported checks an export as a third party would, who has only the export and its description:
+// rows without a gap, bodies by their hashes, and messages and calls by the bodies.
 func (w *World) exported(fence store.Fence, view store.SessionView) {
 	w.T.Helper()
 	out := resultOf(w.Store.Export(w.Ctx, fence.SessionID))(w)

@@ -32,7 +32,7 @@ func requestKeys(w *World) {
 	w.must(remember(one, request))
 	w.refused(regie.CodeKeyReused, remember(one, other))
 	w.must(remember(one, request))
-	// Of many concurrent writes with one key one decides its meaning.
+	// Of many concurrent writes with one key one sets its request.
 	outcomes := make([]error, 8)
 	var group sync.WaitGroup
 	for i := range outcomes {
@@ -49,7 +49,7 @@ func requestKeys(w *World) {
 	}
 	w.equal("requests that a key stands for", taken, 1)
 
-	// A key is begun, then answered once or given up; what was answered stays what it is.
+	// A key is begun, then answered once or released; an answer never changes.
 	key := regie.HashOf([]byte("begun"))
 	begin := func(what string, want store.KeyedWrite) {
 		w.T.Helper()
@@ -68,7 +68,7 @@ func requestKeys(w *World) {
 	_, err := w.Store.BeginKeyed(w.Ctx, key, other)
 	w.refused(regie.CodeKeyReused, err)
 
-	// What another process has begun is left where that has ended.
+	// A write of another process counts as left once that process has ended.
 	key = regie.HashOf([]byte("left"))
 	left := func(what string, want bool) {
 		w.T.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// slotCases are the cases of Run that are about slots.
+// slotCases are the cases of Run for slots.
 var slotCases = map[string]func(*World){
 	"Slots":            slots,
 	"SlotsOfOthers":    slotsOfOthers,
@@ -38,7 +38,7 @@ func (w *World) submitted() (store.Fence, int) {
 	return accepted.Fence, accepted.Position
 }
 
-// started are the sessions that the queue lets start, yielding those that are to let go.
+// queue asserts which sessions the queue lets start, and which have to yield.
 func (w *World) queue(session regie.ID, start, yield []store.Fence) {
 	w.T.Helper()
 	view := resultOf(w.Store.Queues(w.Ctx, session))(w)
@@ -87,7 +87,7 @@ func (w *World) runs(fence store.Fence) store.Fence {
 	return claimed.Fence
 }
 
-// states are those that a session's log tells of, with the places.
+// states returns the states in a session's log, with the places.
 func (w *World) states(session regie.ID) (out []string) {
 	w.T.Helper()
 	events := resultOf(w.Store.Events(w.Ctx, session, 0, 1000))(w)
@@ -107,7 +107,7 @@ func (w *World) states(session regie.ID) (out []string) {
 	return out
 }
 
-// slots queues what finds no slot, and starts it when one is free.
+// slots queues rounds without a free slot, and starts them when one is free.
 func slots(w *World) {
 	w.Store.SetSlots(one)
 	first, at := w.submitted()
@@ -126,7 +126,7 @@ func slots(w *World) {
 	w.isQueued(second, 2) // it is not its turn
 	third = w.runs(third)
 	w.isQueued(second, 1)
-	w.queue(second.SessionID, nil, nil) // it has no place, so nobody lets go for it
+	w.queue(second.SessionID, nil, nil) // it has no place, so no round yields for it
 	w.must(w.AppendReply(third, w.Answer(1)))
 	second = w.runs(second)
 	w.must(w.AppendReply(second, w.Answer(1)))
@@ -139,7 +139,7 @@ func slots(w *World) {
 	}
 }
 
-// slotsOfOthers are apart: another workspace, another user, another kind.
+// slotsOfOthers: another workspace, another user or another kind has its own slots.
 func slotsOfOthers(w *World) {
 	w.Store.SetSlots(one)
 	w.Start()
@@ -159,19 +159,19 @@ func slotsOfOthers(w *World) {
 	accepted = resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
 	w.equal("place", accepted.Position, 1)
 
-	w.Store.SetSlots(slot.Capacity{Exclusive: true}) // what has a slot keeps it; there are fewer for whoever asks
+	w.Store.SetSlots(slot.Capacity{Exclusive: true}) // running rounds keep their slots; new claims find fewer
 	_, at := w.submitted()
 	w.equal("the chat's place before the automation", at, 1)
 }
 
-// slotsGivenBack: a wait and a pause free the slot, and what resumes asks anew, behind chats and
-// ahead of no one.
+// slotsGivenBack: a wait and a pause free the slot. A round that continues asks for one again,
+// behind chats, and preempts none.
 func slotsGivenBack(w *World) {
 	w.Store.SetSlots(one)
 	parked := w.Parked(time.Now().Add(time.Hour))
 	running, at := w.submitted()
 	w.equal("place", at, 0)
-	w.must(w.Store.Resume(w.Ctx, parked.RoundID)) // its wait is over: it goes on when it can
+	w.must(w.Store.Resume(w.Ctx, parked.RoundID)) // its wait is over: it continues with a free slot
 	w.isQueued(parked, 1)
 	w.queue(regie.ID{}, nil, nil)
 	_, err := w.Store.RequestStop(w.Ctx, running.RoundID, regie.StopPause)
@@ -199,7 +199,7 @@ func answerAgain(w *World) store.Reply {
 	return reply
 }
 
-// slotsYield: who lets go is queued, loses nothing, and goes on.
+// slotsYield: a round that yields is queued, loses nothing, and continues.
 func slotsYield(w *World) {
 	w.Store.SetSlots(one)
 	first := w.Start()
@@ -210,7 +210,7 @@ func slotsYield(w *World) {
 	w.refused(regie.CodeNotFound, w.Store.SetAside(w.Ctx, store.SetAside{RoundID: regie.NewID()}))
 	second = w.runs(second)
 	w.isQueued(first, 1)
-	w.queue(first.SessionID, nil, nil) // what goes on preempts nobody
+	w.queue(first.SessionID, nil, nil) // a continuing round preempts none
 	w.must(w.AppendReply(second, w.Answer(1)))
 	claimed := resultOf(w.Store.Claim(w.Ctx, first.RoundID, "next"))(w)
 	w.equal("resumed", claimed.Resumed, false)
@@ -220,7 +220,8 @@ func slotsYield(w *World) {
 	w.refused(regie.CodeConflict, w.Store.Yield(w.Ctx, claimed.Fence))
 }
 
-// slotsStopped: a queued round can be stopped at once, and a stopped one takes no slot.
+// slotsStopped: a queued round can be stopped at once, and a stopped one takes no other round's
+// slot.
 func slotsStopped(w *World) {
 	w.Store.SetSlots(one)
 	first := w.Start()
@@ -247,15 +248,15 @@ func slotsStopped(w *World) {
 	w.must(w.AppendReply(third, w.Answer(1)))
 }
 
-// slotsTogether: many that ask at once get as many slots as there are, and all of them run in the
+// slotsTogether: many rounds ask at once and get as many slots as exist, and all of them run in the
 // end.
 func slotsTogether(w *World) {
 	w.Store.SetSlots(slot.Capacity{Chat: 3, Automation: 1, API: 1})
 	const all = 16
 	var group sync.WaitGroup
 	var running, most, ended atomic.Int64
-	// the rounds that run in this process, or have: one store leaves it to its process to claim
-	// each once
+	// the rounds that run or ran in this process: one store relies on its process to claim each
+	// once
 	var here sync.Map
 	runs := func(fence store.Fence) {
 		now := running.Add(1)
@@ -313,9 +314,9 @@ func slotsTogether(w *World) {
 	w.equal("ended", ended.Load(), int64(all))
 }
 
-// slotsLowered: after a start with fewer slots, what is claimed anew has no more of them.
+// slotsLowered: after a restart with fewer slots, new claims get no more than these.
 func slotsLowered(w *World) {
-	first, second := w.Start(), w.Start() // nobody counted
+	first, second := w.Start(), w.Start() // slots are unlimited
 	w.Store.SetSlots(one)
 	first = w.runs(first)
 	w.isQueuedAnew(second)
@@ -336,8 +337,7 @@ func (w *World) isQueuedAnew(fence store.Fence) {
 	w.state(fence.SessionID, regie.SessionQueued)
 }
 
-// slotsNext: the next round of a session, which its messages started, goes behind what is queued by
-// then.
+// slotsNext: a session's next round, started by its waiting messages, queues behind earlier rounds.
 func slotsNext(w *World) {
 	w.Store.SetSlots(one)
 	first := w.Start()
@@ -355,7 +355,7 @@ func slotsNext(w *World) {
 	resultOf(w.Store.Verify(w.Ctx, first.SessionID))(w)
 }
 
-// switched asks for control where another chat runs: its place is kept while that one lets go.
+// switched requests control where another chat runs: its place is reserved while that one yields.
 func switched(w *World) {
 	w.Store.SetSlots(slot.Capacity{Exclusive: true})
 	ask := func(session regie.ID) store.Controlled {
@@ -374,7 +374,7 @@ func switched(w *World) {
 	w.queue(regie.ID{}, nil, []store.Fence{second})
 	w.must(w.Store.Yield(w.Ctx, second))
 	w.equal("a message that comes now runs at once", ask(first.SessionID).State, store.ControlActivated)
-	w.queue(regie.ID{}, nil, nil) // nobody jumps in, the one that let go neither
+	w.queue(regie.ID{}, nil, nil) // no round jumps in, not even the one that yielded
 	w.isQueued(second, 1)
 	between, at := w.submitted()
 	w.equal("the place of who comes in between", at, 1)
@@ -386,7 +386,7 @@ func switched(w *World) {
 	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
 	between = w.runs(between)
 
-	ask(first.SessionID) // and again, for a message that comes before the other one has let go
+	ask(first.SessionID) // and again, for a message before the other one has yielded
 	w.queue(regie.ID{}, nil, []store.Fence{between})
 	in = w.Submission("too soon")
 	in.SessionID, in.New = first.SessionID, nil
@@ -447,7 +447,7 @@ func control(w *World) {
 	second = w.runs(second)
 	w.must(w.AppendReply(second, w.Answer(1)))
 
-	ask(first.SessionID) // the first message takes what is reserved
+	ask(first.SessionID) // the first message takes the reservation
 	in := w.Submission("now")
 	in.SessionID, in.New = first.SessionID, nil
 	accepted, err := w.Store.Submit(w.Ctx, in)

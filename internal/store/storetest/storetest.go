@@ -16,7 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// mainCases are those of the life of a run.
+// mainCases are the cases of a round's life.
 var mainCases = map[string]func(*World){
 	"Submit":             submit,
 	"SubmitRefuses":      submitRefuses,
@@ -88,7 +88,7 @@ var mainCases = map[string]func(*World){
 	"ProviderExpires":   providerExpires,
 }
 
-// Run runs the suite. open returns an empty store that the test closes.
+// Run runs the suite. open returns an empty store, which it closes when the test ends.
 func Run(t *testing.T, open func(t *testing.T) *sqlite.Store) {
 	t.Helper()
 	cases := maps.Clone(mainCases)
@@ -106,7 +106,7 @@ func Run(t *testing.T, open func(t *testing.T) *sqlite.Store) {
 	}
 }
 
-// World is a store with a user and a workspace, and short ways to do what a test is not about.
+// World is a store with a user and a workspace, and helpers for tests.
 type World struct {
 	T         *testing.T
 	Store     *sqlite.Store
@@ -256,7 +256,7 @@ func (w *World) Reply(fence store.Fence, exchange int, kinds ...regie.CallKind) 
 	}
 }
 
-// Settled gives calls their results and the message that brings them.
+// Settled gives calls their results and the message of these.
 func (w *World) Settled(exchange int, calls []regie.Call) store.Settle {
 	message := &regie.Message{
 		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
@@ -292,14 +292,14 @@ func (w *World) Answer(exchange int) store.Reply {
 	}
 }
 
-// head returns how far the session's log reaches, after verifying it.
+// head verifies the session's log and returns its last sequence number.
 func (w *World) head(session regie.ID) int64 {
 	w.T.Helper()
 	report := resultOf(w.Store.Verify(w.Ctx, session))(w)
 	return report.Events
 }
 
-// unchanged asserts that fn is refused with a code and leaves the session's log as it was.
+// unchanged asserts that fn fails with a code and leaves the session's log unchanged.
 func (w *World) unchanged(session regie.ID, code regie.Code, fn func() error) {
 	w.T.Helper()
 	before := w.head(session)
@@ -317,7 +317,7 @@ func together(n int, fn func(i int)) {
 	group.Wait()
 }
 
-// resultOf returns what a call of the store returned; the test ends where it failed.
+// resultOf returns the result of a store's method; the test ends on an error.
 func resultOf[T any](value T, err error) func(*World) T {
 	return func(w *World) T {
 		w.T.Helper()

@@ -10,7 +10,7 @@ import (
 
 var takeBackCases = map[string]func(*World){"TakenBack": takenBack, "TakenBackTogether": takenBackTogether}
 
-// waits has a message wait for its turn.
+// waits submits a message that waits for its turn.
 func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie.ID {
 	w.T.Helper()
 	in := w.Submission(text)
@@ -20,8 +20,8 @@ func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie
 	return accepted.Message.ID
 }
 
-// takenBack takes messages back one by one while they wait: the next round has the others, and each
-// is reported once (decision 10).
+// takenBack withdraws waiting messages one by one. The next round has the others, and each
+// withdrawal is logged once (decision 10).
 func takenBack(w *World) {
 	fence, foreign := w.Start(), w.Start()
 	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer),
@@ -91,8 +91,7 @@ func takenBack(w *World) {
 	w.head(fence.SessionID)
 }
 
-// takenBackTogether has the end of a round and the person want the same message: exactly one of
-// them gets it.
+// takenBackTogether: the end of a round and the person take the same message; exactly one gets it.
 func takenBackTogether(w *World) {
 	for range 8 {
 		fence := w.Start()

@@ -36,8 +36,8 @@ func (w *World) tokenIDs(filter store.TokenFilter, at time.Time) (out []regie.ID
 	return out
 }
 
-// tokens are made, found by their secret, used, listed and revoked, and the log of their user tells
-// it (spec 11.2, decision 15).
+// tokens are made, found by their secret, used, listed and revoked, and their user's log has it
+// (spec 11.2, decision 15).
 func tokens(w *World) {
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	first, secret := w.token(regie.Token{
@@ -111,7 +111,7 @@ func tokens(w *World) {
 	w.equal("logs", []any{len(logs), logs[0].Kind}, []any{1, "user"})
 }
 
-// tokensRefused: an id comes once, and only for a user and workspaces that are there.
+// tokensRefused: an id is used once, and only for an existing user and existing workspaces.
 func tokensRefused(w *World) {
 	first, _ := w.token(regie.Token{Name: "one"})
 	head := w.head(w.User)
@@ -135,7 +135,7 @@ func tokensRefused(w *World) {
 	w.equal("nothing was told", w.head(w.User), head)
 }
 
-// workspaceOf finds the owner of everything that a request can name.
+// workspaceOf finds the workspace of every kind of id that a request can name.
 func workspaceOf(w *World) {
 	fence, reply, asked := w.Ask(1)
 	rule := w.Standing(time.Time{})

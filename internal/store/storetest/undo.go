@@ -22,7 +22,7 @@ func (w *World) Acted(in store.Submission) store.Fence {
 	return fence
 }
 
-// UndoOf is an undo of a round with one file and stored contents.
+// UndoOf returns an undo of a round with one file, with both contents stored.
 func (w *World) UndoOf(fence store.Fence) regie.Undo {
 	w.T.Helper()
 	from := resultOf(w.Store.PutBlob(w.Ctx, []byte("after")))(w)
@@ -42,7 +42,7 @@ func (w *World) UndoOf(fence store.Fence) regie.Undo {
 	}
 }
 
-// Finished says that one file went back and the other did not.
+// Finished says that one file was restored and the other was not.
 func Finished(u store.HeldUndo) store.FinishUndo {
 	files := append([]regie.UndoFile(nil), u.Files...)
 	why := regie.Say("%s was changed while it was being undone, and is left as it is", "b")
@@ -54,8 +54,8 @@ func Finished(u store.HeldUndo) store.FinishUndo {
 	}}
 }
 
-// undo intends an undo, which keeps rounds, removals and other undos of the workspace away until it
-// is done (decision 16).
+// undo intends an undo, which refuses rounds, removals and other undos of the workspace until it is
+// done (decision 16).
 func undo(w *World) {
 	other := w.Acted(w.Submission("another"))
 	fence := w.Acted(w.Submission("go"))
@@ -126,14 +126,14 @@ func undo(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// further is one more message of a session.
+// further returns one more message of a session.
 func (w *World) further(fence store.Fence) store.Submission {
 	in := w.Submission("and?")
 	in.SessionID, in.New = fence.SessionID, nil
 	return in
 }
 
-// superseded compares which messages of a thread no longer count.
+// superseded asserts which messages of a thread are superseded.
 func (w *World) superseded(session regie.ID, want []bool) {
 	w.T.Helper()
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
@@ -145,7 +145,7 @@ func (w *World) superseded(session regie.ID, want []bool) {
 	resultOf(w.Store.Verify(w.Ctx, session))(w)
 }
 
-// redo undoes an undo: its messages count again; only one that is done can be taken back.
+// redo undoes an undo: its messages count again. Only a done undo can be undone.
 func redo(w *World) {
 	fence := w.Acted(w.Submission("go"))
 	first := w.UndoOf(fence)
@@ -172,8 +172,8 @@ func redo(w *World) {
 	w.superseded(forked.Session.ID, []bool{true, true, true, true, false, false, false})
 }
 
-// undoTaken has one holder take an undo over from another: it is finished once, by the latter
-// (invariant 8).
+// undoTaken: one holder takes an undo over from another. Only the later one finishes it (invariant
+// 8).
 func undoTaken(w *World) {
 	fence := w.Acted(w.Submission("go"))
 	first := resultOf(w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "first"))(w)
@@ -196,7 +196,7 @@ func undoTaken(w *World) {
 	}
 }
 
-// undoSources are what an undo is planned from, and what there is to undo.
+// undoSources checks the data for planning an undo, and the candidates.
 func undoSources(w *World) {
 	first := w.Acted(w.Submission("one"))
 	second := w.Acted(w.further(first))
@@ -249,7 +249,7 @@ func undoSources(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// undosTogether has many undo at once: one is intended.
+// undosTogether begins many undos at once: one is intended.
 func undosTogether(w *World) {
 	fence := w.Acted(w.Submission("go"))
 	undos := make([]regie.Undo, 8)

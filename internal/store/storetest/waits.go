@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Ask starts a round with a reply that proposes actions which need an approval, and parks it.
+// Ask starts a round with a reply that proposes actions for approval, and parks it.
 func (w *World) Ask(n int) (store.Fence, store.Reply, *regie.Approval) {
 	w.T.Helper()
 	fence := w.Start()
@@ -61,8 +61,7 @@ func (w *World) decide(a *regie.Approval, request string, decisions ...regie.Dec
 	return w.Store.Decide(w.Ctx, store.Decide{ApprovalID: a.ID, Request: request, Decisions: decisions})
 }
 
-// approvals follows an approval from its asking to the calls that it decided (spec 4.4, decision
-// 20).
+// approvals follows an approval from its request to the decided calls (spec 4.4, decision 20).
 func approvals(w *World) {
 	fence, reply, asked := w.Ask(3)
 	w.state(fence.SessionID, regie.SessionWaitingValidation)
@@ -95,7 +94,7 @@ func approvals(w *World) {
 	w.must(err)
 	_, err = w.decide(asked, "2", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
 	w.refused(regie.CodeConflict, err)
-	// A request with one decision that comes too late is refused whole.
+	// A request with one late decision is refused as a whole.
 	_, err = w.decide(asked, "3", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow},
 		regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
 	w.refused(regie.CodeConflict, err)
@@ -126,7 +125,7 @@ func approvals(w *World) {
 	w.head(fence.SessionID)
 }
 
-// decideTogether has many answer one call at once: one is accepted.
+// decideTogether answers one call many times at once: one answer is accepted.
 func decideTogether(w *World) {
 	fence, reply, asked := w.Ask(1)
 	var accepted atomic.Int64
@@ -146,8 +145,8 @@ func decideTogether(w *World) {
 	w.head(fence.SessionID)
 }
 
-// decidedBeforeParking answers while the holder still works on the queries of the batch: the round
-// does not park, and its holder learns so.
+// decidedBeforeParking answers while the holder still works on the queries of the batch: the
+// outcome tells the holder that the round does not park.
 func decidedBeforeParking(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
@@ -169,7 +168,7 @@ func decidedBeforeParking(w *World) {
 	w.state(fence.SessionID, regie.SessionActive)
 }
 
-// expiry ends a wait by its deadline: what it waited for is not run, and an answer comes too late
+// expiry ends a wait by its deadline: its calls are not run, and later answers are refused
 // (decision 11).
 func expiry(w *World) {
 	fence, reply, asked := w.Ask(2)
@@ -192,7 +191,7 @@ func expiry(w *World) {
 	w.head(fence.SessionID)
 }
 
-// follows asserts that a person's decision precedes its consequences in the log.
+// follows asserts that the log has a person's decision before its result.
 func (w *World) follows(session regie.ID, after int64, said regie.EventType) {
 	events := resultOf(w.Store.Events(w.Ctx, session, after, 10))(w)
 	var kinds []regie.EventType
@@ -248,8 +247,7 @@ func question(w *World) {
 	w.head(fence.SessionID)
 }
 
-// pending keeps messages that come during a round and gives them their place when it ends (decision
-// 10).
+// pending stores messages that arrive during a round and admits them when it ends (decision 10).
 func pending(w *World) {
 	fence := w.Start()
 	say := func(text string, when store.WhenBusy) {
@@ -301,7 +299,7 @@ func pending(w *World) {
 		if m.Sender == regie.SenderUser {
 			said = append(said, m.Text)
 		}
-		if o := m.Opening; (o != nil) != (m.Text == "queued one") { // only what begins a round says when that was
+		if o := m.Opening; (o != nil) != (m.Text == "queued one") { // only the first message of a round has an Opening
 			w.T.Errorf("%q opens with %+v", m.Text, o)
 		} else if o != nil && (o.User != m.Text || o.At.Sub(m.Time).Abs() > time.Second ||
 			o.At.Location() == time.UTC) {
@@ -314,8 +312,7 @@ func pending(w *World) {
 	w.head(fence.SessionID)
 }
 
-// steeredBeforeParking has a message steer a round that is about to ask people: it does not wait
-// for them.
+// steeredBeforeParking steers a round that is about to ask people: it does not wait for them.
 func steeredBeforeParking(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
@@ -331,8 +328,8 @@ func steeredBeforeParking(w *World) {
 	w.head(fence.SessionID)
 }
 
-// steeredByWhoMayNot sends a steering message of a sender who may not answer to a round that is
-// about to ask people: it waits for them, and the message with it.
+// steeredByWhoMayNot steers a round that is about to ask people, with a message that may not
+// answer: the round waits for them, and the message with it.
 func steeredByWhoMayNot(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
@@ -355,8 +352,7 @@ func steeredByWhoMayNot(w *World) {
 	w.head(fence.SessionID)
 }
 
-// stopping withdraws what a session waits for and closes it; a message opens a chat again (decision
-// 6).
+// stopping withdraws a session's requests and closes it; a message reopens a chat (decision 6).
 func stopping(w *World) {
 	fence, reply, asked := w.Ask(1)
 	in := w.Submission("later")
@@ -401,7 +397,7 @@ func stopping(w *World) {
 	w.head(fence.SessionID)
 }
 
-// rules are kept with the answer that made them, for the session or for the workspace (spec 4.4).
+// rules are stored with the answer that made them, for the session or for the workspace (spec 4.4).
 func rules(w *World) {
 	fence, reply, asked := w.Ask(2)
 	scope := regie.Scope{Tool: "t.action", Kind: regie.ScopeAny}
@@ -428,8 +424,8 @@ func rules(w *World) {
 	}
 }
 
-// resolve settles an UNKNOWN call by a person's word, once, and nothing else (decision 5, invariant
-// 5).
+// resolve settles an UNKNOWN call by a person's finding, once, and nothing else (decision 5,
+// invariant 5).
 func resolve(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindQuery)

@@ -60,7 +60,7 @@ type anthropicCache struct {
 	TTL  string `json:"ttl"`
 }
 
-// anthropicBlock is any block; the pointers tell what is there from what is empty.
+// anthropicBlock is any block; pointers distinguish absent from empty.
 type anthropicBlock struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text"`
@@ -76,9 +76,8 @@ type anthropicBlock struct {
 	Cache     *anthropicCache `json:"cache_control"`
 }
 
-// Anthropic says what a strict Messages API would refuse in a request (invariant 18): it is
-// for the tests, which run every prompt through it. It knows the fields that the codec writes
-// and refuses others.
+// Anthropic returns the error of a strict Messages API for a request (invariant 18). Tests run
+// every prompt through it. It knows the fields that the codec writes and refuses others.
 func Anthropic(body []byte) error {
 	var r anthropicRequest
 	if err := decode(body, &r); err != nil {

@@ -62,13 +62,12 @@ type chatMessage struct {
 	} `json:"tool_calls"`
 }
 
-// Chat says what a strict Chat Completions server of no particular vendor would refuse
-// in a request (invariant 18): it is for the scripted servers of tests and harnesses, which see
-// every prompt that is sent.
+// Chat returns the error of a strict Chat Completions server of no particular vendor for a request
+// (invariant 18). Scripted servers of tests and harnesses run every prompt through it.
 func Chat(body []byte) error { return ChatVendor("", body) }
 
-// ChatVendor says what a strict server of a vendor, one of openai.Vendors or empty, would refuse in
-// a request: what all do, and its own rules.
+// ChatVendor returns the error of a strict server of a vendor, one of openai.Vendors or empty: by
+// the common rules and its own.
 func ChatVendor(vendor string, body []byte) error {
 	var r chatRequest
 	if err := decode(body, &r); err != nil {
@@ -172,8 +171,8 @@ func isObject(s string) bool {
 	return json.Unmarshal([]byte(s), &object) == nil && object != nil
 }
 
-// house holds a request to a vendor's own rules, written down apart from what the codec does: so
-// that one can be wrong without the other.
+// house checks a vendor's own rules. They are written independently of the codec, so that a mistake
+// in one shows.
 func (r *chatRequest) house(vendor string) error {
 	if err := r.members(vendor); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (r *chatRequest) house(vendor string) error {
 	return nil
 }
 
-// members looks for what a vendor does not know, or refuses.
+// members checks for members that a vendor does not know, or refuses.
 func (r *chatRequest) members(vendor string) error {
 	for _, member := range []struct {
 		name    string
@@ -261,8 +260,8 @@ func (r *chatRequest) members(vendor string) error {
 	return nil
 }
 
-// reasoningBack is DeepSeek's rule: from the first call after a person's message on each of the
-// model's messages says what was thought, and no other does.
+// reasoningBack checks DeepSeek's rule: from the first call after a person's message on, each of
+// the model's messages carries its thinking, and no other does.
 func (r *chatRequest) reasoningBack() error {
 	if r.Thinking != nil && r.Thinking.Type == "disabled" {
 		return nil
@@ -297,8 +296,8 @@ func (r *chatRequest) shortIDs() error {
 	return nil
 }
 
-// turns has user and assistant take turns; results stand between an assistant's calls and its next
-// word.
+// turns checks that user and assistant alternate; results come between an assistant's calls and its
+// next message.
 func (r *chatRequest) turns() error {
 	before := "system"
 	for i := range r.Messages {

@@ -64,9 +64,8 @@ type geminiResponse struct {
 	Response jsontext.Value `json:"response"`
 }
 
-// Gemini says what a strict generateContent of that model would refuse in a request
-// (invariant 18): it is for the tests, which run every prompt through it. It knows the fields that
-// the codec writes and refuses others.
+// Gemini returns the error of a strict generateContent of that model for a request (invariant 18).
+// Tests run every prompt through it. It knows the fields that the codec writes and refuses others.
 func Gemini(modelName string, body []byte) error {
 	var r geminiRequest
 	if err := decode(body, &r); err != nil {
@@ -107,7 +106,7 @@ func Gemini(modelName string, body []byte) error {
 	return nil
 }
 
-// thinking checks what is said of thinking against what the model can.
+// thinking checks the thinking config against the model's capabilities.
 func (r *geminiRequest) thinking(modelName string) error {
 	t := r.Generation.Thinking
 	major, minor := generation("gemini-", modelName)
@@ -207,7 +206,7 @@ func (r *geminiRequest) thread() error {
 	return nil
 }
 
-// kind says what a content is and which calls it makes.
+// kind returns a content's kind and its calls.
 func (c *geminiContent) kind() (geminiKind, []*geminiCall, error) {
 	if len(c.Parts) == 0 {
 		return geminiNone, nil, fmt.Errorf("it must include at least one parts field")
@@ -307,7 +306,7 @@ type geminiKind string
 const (
 	geminiNone      geminiKind = ""
 	geminiText      geminiKind = "text"
-	geminiResponses geminiKind = "responses" // results stand alone: beside text the API takes them for something else
+	geminiResponses geminiKind = "responses" // results without text: the API misreads results next to text
 	geminiModel     geminiKind = "model"
 )
 
@@ -317,14 +316,14 @@ func geminiSigns(model string) bool {
 	return major >= 3
 }
 
-// geminiThinks reports whether a model thinks unless it is told not to.
+// geminiThinks reports whether a model thinks by default.
 func geminiThinks(model string) bool {
 	major, minor := generation("gemini-", model)
 	return major >= 3 || major == 2 && minor >= 5 && !strings.Contains(model, "lite")
 }
 
-// refusedIn returns a keyword that the API takes in no schema and that stands in this one, or "".
-// named says that the keys of v are names of properties or definitions.
+// refusedIn returns a keyword in this schema that the API always refuses, or "". named says that
+// the keys of v are names of properties or definitions.
 func refusedIn(v any, named bool) (found string) {
 	if list, ok := v.([]any); ok {
 		for _, inner := range list {

@@ -44,9 +44,9 @@ type ollamaMessage struct {
 	} `json:"tool_calls"`
 }
 
-// Ollama says what a strict server of the native API would refuse in a request (invariant
-// 18), and what the templates of models cannot make sense of: it is for tests, which run every
-// prompt through it. It knows the fields that the codec writes and refuses others.
+// Ollama returns the error of a strict server of the native API for a request (invariant 18),
+// including what models' templates cannot handle. Tests run every prompt through it. It knows the
+// fields that the codec writes and refuses others.
 func Ollama(body []byte) error {
 	var r ollamaRequest
 	if err := decode(body, &r); err != nil {

@@ -49,7 +49,7 @@ type responsesTool struct {
 	Strict      *bool          `json:"strict"`
 }
 
-// responsesItem is any item; the pointers tell what is there from what is empty.
+// responsesItem is any item; pointers distinguish absent from empty.
 type responsesItem struct {
 	Type      string  `json:"type"`
 	Role      string  `json:"role"`
@@ -67,9 +67,8 @@ type responsesItem struct {
 	} `json:"summary"`
 }
 
-// Responses says what a strict Responses API would refuse in a request (invariant 18): it is
-// for the tests, which run every prompt through it. It knows the fields that the codec writes
-// and refuses others.
+// Responses returns the error of a strict Responses API for a request (invariant 18). Tests run
+// every prompt through it. It knows the fields that the codec writes and refuses others.
 func Responses(body []byte) error {
 	var r responsesRequest
 	if err := decode(body, &r); err != nil {
@@ -144,7 +143,7 @@ type responsesPairs struct {
 	open     []string        // calls that have no output yet
 	answered bool            // the newest item is an output
 	led      string          // the id of a reasoning that is followed by nothing yet
-	spoken   bool            // somebody but the developer
+	spoken   bool            // an item is not the developer's
 }
 
 // thread checks order and pairing.
@@ -214,7 +213,7 @@ func (it *responsesItem) fields() error {
 	return nil
 }
 
-// settled says that nothing is open where a new thing begins.
+// settled checks that nothing is open when a new item begins.
 func (p *responsesPairs) settled() error {
 	if p.led != "" {
 		return fmt.Errorf("item %s of type 'reasoning' was provided without its required following item", p.led)
@@ -249,8 +248,8 @@ func (p *responsesPairs) message(it *responsesItem) error {
 	return p.settled()
 }
 
-// speaks is what goes before anything that the model makes: the calls of the reply before have
-// their outputs.
+// speaks checks the state before the model's items: the calls of the reply before have their
+// outputs.
 func (p *responsesPairs) speaks() error {
 	if p.answered && len(p.open) > 0 {
 		return fmt.Errorf("no tool output found for function calls %q", p.open)

@@ -1,6 +1,6 @@
-// Package strict says what the strictest server of each API would refuse in a request (invariant
-// 18). Its rules are written down apart from the codecs, so that one can be wrong without the
-// other. It is for tests and scripted servers, and starts no goroutine.
+// Package strict validates requests as the strictest server of each API would (invariant 18). Its
+// rules are written independently of the codecs, so that a mistake in one shows. It is for tests
+// and scripted servers, and starts no goroutine.
 package strict
 
 import (
@@ -27,8 +27,8 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// checkInput is what every API asks of the texts to embed: there are some, not more than it takes,
-// and none is empty. It is for the validators.
+// checkInput checks the texts to embed by the rules of every API: at least one, not too many, and
+// none empty.
 func checkInput(texts []string, most int) error {
 	if len(texts) == 0 || len(texts) > most {
 		return fmt.Errorf("%d texts, of 1 to %d", len(texts), most)

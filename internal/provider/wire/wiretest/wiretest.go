@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Recorded are the files of testdata whose names match a pattern, by name. There must be some.
+// Recorded returns the files of testdata that match a pattern, by name. It fails the test if there
+// are none.
 func Recorded(tb testing.TB, pattern string) map[string][]byte {
 	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))
@@ -35,8 +36,8 @@ func Recorded(tb testing.TB, pattern string) map[string][]byte {
 	return out
 }
 
-// Asker returns a function that sends one request for a model to a server, which answers at a path
-// with the given stream of a media type; open makes a provider of it.
+// Asker starts a server that answers at path with a stream of the given media type, and opens a
+// provider of it. The returned function sends one request for the model.
 func Asker(tb testing.TB, model, path, media string, open func(address string) (provider.Provider, error)) func(
 	stream string) (*provider.Reply, error) {
 	tb.Helper()
@@ -65,8 +66,8 @@ func Asker(tb testing.TB, model, path, media string, open func(address string) (
 	}
 }
 
-// Storable asserts of a reply that every store takes it, that what a vendor wants back is kept as
-// its own, and that no call of it is a half one (spec 12.6, trap 1).
+// Storable asserts that every store accepts a reply. Opaque data must be valid and carry the
+// provider's name, and each call must be complete (spec 12.6, trap 1).
 func Storable(tb testing.TB, name string, reply *provider.Reply) {
 	tb.Helper()
 	for _, part := range reply.Parts {
