@@ -18,7 +18,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// decision is what the flags of approve and deny say about calls.
+// decision holds the flags of approve and deny about calls.
 type decision struct {
 	answer                   regie.Answer
 	edit, noContinue         bool
@@ -203,8 +203,8 @@ func (d *decision) fillDecisions(ctx context.Context, a *regie.Approval, decisio
 	return nil
 }
 
-// answerWaiting finds what a person answers, has say store the answer, and goes on with the run
-// where this process is the engine (decision 1).
+// answerWaiting finds the approval or question that a person answers and has say store the answer.
+// It continues the run if this process is the engine (decision 1).
 func answerWaiting(ctx context.Context, env *environment, noContinue bool, name string,
 	say func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error),
 ) error {

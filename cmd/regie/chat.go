@@ -23,7 +23,7 @@ type chatFlags struct {
 	resume, agent, bell string
 	allow               []string
 	here, plain         bool
-	asked               dispatch.RunRequest // how the model is asked
+	asked               dispatch.RunRequest // settings of the model calls
 }
 
 // newChatCommand talks with an agent.
@@ -141,8 +141,8 @@ func restoreStderr(env *environment, aside tui.Aside) {
 	}
 }
 
-// runPlainChat returns the chat in plain lines: for screen readers, for terminals without a cursor,
-// and without a terminal.
+// runPlainChat returns the chat in plain lines: for screen readers, for terminals without a cursor, and
+// without a terminal.
 func runPlainChat(ctx context.Context, env *environment, common chat.Config, terminal bool) (chat.Result, error) {
 	input, err := chat.NewInput(env.stdin, terminal)
 	if err != nil {

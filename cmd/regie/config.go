@@ -65,7 +65,7 @@ func showConfig(env *environment, origin, asJSON bool) error {
 	})
 }
 
-// projectValues returns what the workspace's file says.
+// projectValues returns the values of the workspace's file.
 func projectValues(env *environment) (out []config.Value) {
 	root, err := env.localWorkspace(true)
 	if err != nil {
@@ -108,8 +108,7 @@ func describeOrigin(env *environment, v *config.Value) string {
 	return word
 }
 
-// validateConfig checks the named files of settings, or those that count here and what they say
-// together.
+// validateConfig checks the named files of settings, or the active files and their combination.
 func validateConfig(env *environment, files []string) error {
 	p := env.newPrinter()
 	var together error

@@ -198,8 +198,8 @@ func (d *demonstration) proposeWrite(ctx context.Context) error {
 	return nil
 }
 
-// killRun runs the main job in another process, kills it in the middle of its batch of writes, and
-// shows what it left in the store.
+// killRun runs the main job in another process, kills it during its batch of writes, and shows the
+// resulting store.
 func (d *demonstration) killRun(ctx context.Context) error {
 	if err := os.CopyFS(filepath.Join(d.dir, "before"), os.DirFS(d.workspacePath())); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (d *demonstration) killRun(ctx context.Context) error {
 	return d.inspectStore(ctx)
 }
 
-// inspectStore shows what the killed process left in the store.
+// inspectStore shows the store after the kill.
 func (d *demonstration) inspectStore(ctx context.Context) error {
 	settings := *d.environment
 	settings.config.DataDir = filepath.Join(d.dir, "data")
@@ -293,7 +293,7 @@ func (d *demonstration) countWrites() error {
 	return nil
 }
 
-// undoRun undoes the whole run, and compares every file with the original copy.
+// undoRun undoes the whole run, and compares every file with its earlier copy.
 func (d *demonstration) undoRun(ctx context.Context) error {
 	args := []string{"undo"}
 	if !d.person {

@@ -39,7 +39,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// examinedSubject returns what the doctor examines.
+// examinedSubject builds the subject of the doctor.
 func examinedSubject(env *environment, failed error) doctor.Subject {
 	dir, _ := os.Getwd() // empty where it cannot be read
 	return doctor.Subject{

@@ -23,7 +23,7 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// environment is what the commands share: the settings, the language, the streams.
+// environment holds what the commands share: the settings, the language, the streams.
 type environment struct {
 	flags    config.Flags
 	config   config.Config
@@ -172,7 +172,7 @@ func readStore[T any](ctx context.Context, env *environment, do func(*app.Conn) 
 	return withConn(ctx, env, app.Options{ReadOnly: true}, do)
 }
 
-// writeStore calls do with a connection that changes what is stored, and runs nothing.
+// writeStore calls do with a connection that changes stored data and runs nothing.
 func writeStore[T any](ctx context.Context, env *environment, do func(*app.Conn) (T, error)) (T, error) {
 	return withConn(ctx, env, app.Options{StoreOnly: true}, do)
 }
@@ -190,8 +190,7 @@ func readStoreOr[T any](ctx context.Context, env *environment, empty T, do func(
 	return out, err
 }
 
-// readWorkspace returns readStoreOr for the workspace of the current directory, or with all for
-// all.
+// readWorkspace returns readStoreOr for the workspace of the current directory, or with all for all.
 func readWorkspace[T any](ctx context.Context, env *environment, all bool, empty T,
 	do func(conn *app.Conn, root string) (T, error),
 ) (out T, err error) {

@@ -69,7 +69,7 @@ func followRun(ctx context.Context, env *environment, control *app.Conn, f runFl
 	return w.watchRound(ctx)
 }
 
-// askPerson has the follower ask the person what the run waits for.
+// askPerson lets the follower put the run's open requests to the person.
 func (w *follower) askPerson() {
 	editor := chat.Command(chat.EditorLine(os.Getenv))
 	page := w.newPage(w.stderr)
@@ -127,7 +127,8 @@ func (w *follower) handleNext(ctx context.Context, lines <-chan string, moment <
 	}
 }
 
-// awaitAnswer asks the person what the session waits for, or reports that the run is left waiting.
+// awaitAnswer puts the session's open requests to the person, or reports that the run is left
+// waiting.
 func (w *follower) awaitAnswer(ctx context.Context) (left bool, err error) {
 	w.waits = false
 	if err := w.awaitSettled(ctx); err != nil {
@@ -204,7 +205,7 @@ func (w *follower) handleSignal(ctx context.Context, s os.Signal) error {
 func (w *follower) awaitSettled(ctx context.Context) error {
 	obeyed, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
-	_ = w.control.Wait(obeyed, w.round) // why it stopped stands in the round
+	_ = w.control.Wait(obeyed, w.round) // the round records why it stopped
 	return ctx.Err()
 }
 
@@ -230,7 +231,7 @@ func (w *follower) submitRun(ctx context.Context, f runFlags, request dispatch.R
 	return nil
 }
 
-// resumeRun resumes a round, and shows only new events.
+// resumeRun resumes a round, and shows the events after those in before.
 func (w *follower) resumeRun(ctx context.Context, before *store.RoundView, repin bool) error {
 	w.round, w.session, w.after = before.Round.ID, before.Session.ID, before.Head
 	if before.Round.State == regie.RoundEnded {
@@ -254,7 +255,7 @@ func (w *follower) resumeRun(ctx context.Context, before *store.RoundView, repin
 	if err != nil {
 		return err
 	}
-	// A round that waits for the network resumes without help.
+	// A round that waits for the network continues on its own.
 	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting &&
 		view.Session.State != regie.SessionWaitingNetwork
 	w.network = waitsForNetwork(&view)
@@ -311,7 +312,7 @@ func (w *follower) handleItem(item dispatch.Item) error {
 		if state == regie.SessionQueued {
 			w.showLines("  " + chat.QueuedLine(w.text, body.Place))
 		}
-		if state == regie.SessionWaitingNetwork && !w.away { // it goes on by itself
+		if state == regie.SessionWaitingNetwork && !w.away { // it continues on its own
 			w.away = true
 			w.showLines("  " + w.T("a server cannot be reached; waiting for it"))
 		}
@@ -375,7 +376,7 @@ type awaitedCall struct {
 	Text   string   `json:"text"`
 }
 
-// showResult shows the answer, or what is waited for, and says how the run went.
+// showResult shows the answer or the open requests, and says how the run went.
 func (w *follower) showResult(ctx context.Context) error {
 	if err := w.awaitSettled(ctx); err != nil {
 		return err
@@ -447,7 +448,7 @@ func (w *follower) showResult(ctx context.Context) error {
 	return exit{code}
 }
 
-// awaitedOf lists what a run waits for, with the command that answers each.
+// awaitedOf lists the open requests of a run, each with the command that answers it.
 func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 	var out []awaited
 	for i := range inbox.Approvals {
@@ -474,7 +475,7 @@ func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 	return out
 }
 
-// describeLines say what is waited for.
+// describeLines describes the open request.
 func (a *awaited) describeLines(t *text.Printer) []string {
 	var out []string
 	switch a.Kind {
@@ -510,8 +511,8 @@ func withoutPassword(text string) string {
 	return u.String()
 }
 
-// sameCommand returns a command line with the flags of this one, so that it finds the same store
-// and model.
+// sameCommand returns a command line with the flags of this one, so that it finds the same store and
+// model.
 func (env *environment) sameCommand(words ...string) string {
 	f := &env.flags
 	line := append([]string{"regie"}, words...)
@@ -575,8 +576,8 @@ func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, str
 	return code, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 }
 
-// verdictOfCalls returns the verdict on an answered run, by what became of its calls: the first
-// reason in this order decides.
+// verdictOfCalls returns the verdict on an answered run, by what became of its calls: the first reason
+// in this order decides.
 func verdictOfCalls(t *text.Printer, view store.RoundView) (int, string) {
 	id, n := view.Round.ID, 0
 	has := func(is func(*regie.Call) bool) bool {
@@ -626,8 +627,8 @@ func lastReply(view store.RoundView) (last *store.ExchangeView) {
 	return last
 }
 
-// finalAnswer returns the answer for the person from the reply that ended the round; readable is
-// false for a reply that is invalid in its dialect.
+// finalAnswer returns the text of the reply that ended the round; readable is false for a reply
+// that breaks its dialect.
 func finalAnswer(view store.RoundView) (text string, readable bool) {
 	last := lastReply(view)
 	if last == nil {
@@ -648,8 +649,8 @@ func finalAnswer(view store.RoundView) (text string, readable bool) {
 	return said, true
 }
 
-// withSummary adds to the text of the last reply what it completed the run with, unless that is the
-// same.
+// withSummary appends the summary that completed the run to the text of the last reply, unless the
+// text contains it.
 func withSummary(said string, calls []regie.Call) string {
 	for i := range calls {
 		var arguments struct {

@@ -51,7 +51,7 @@ func newIndexCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// updateIndex updates or rebuilds the index of a workspace, and embeds what is new.
+// updateIndex updates or rebuilds the index of a workspace, and embeds new chunks.
 func updateIndex(ctx context.Context, env *environment, root string, rebuild bool) (
 	done app.IndexSummary, embedded app.IndexEmbedded, err error,
 ) {

@@ -21,7 +21,7 @@ type promptFlags struct {
 	asJSON, bytes, everywhere bool
 }
 
-// newPromptCommand shows what a model is sent.
+// newPromptCommand shows the prompt of a model call.
 func newPromptCommand(env *environment) *cobra.Command {
 	root := &cobra.Command{Use: "prompt", Short: env.T("What a model is sent")}
 	var f promptFlags
@@ -55,7 +55,7 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	if in.Root, err = env.commandRoot(ctx, f.everywhere); err != nil {
 		return err
 	}
-	env.config.Record = "" // no model is asked, so nothing is recorded
+	env.config.Record = "" // no model call, so no recording
 	p, err := readStore(ctx, env, func(conn *app.Conn) (dispatch.Prompt, error) {
 		if err := findPrompt(ctx, conn, &in, run, args); err != nil {
 			return dispatch.Prompt{}, err

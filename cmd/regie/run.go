@@ -20,7 +20,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// maxStdin bounds what is read from standard input.
+// maxStdin limits the input from standard input.
 const maxStdin = 4 << 20
 
 type runFlags struct {
@@ -29,7 +29,7 @@ type runFlags struct {
 	json, network, here, unattended    bool
 	repin                              bool // the resumed run goes on with the chosen provider
 	limits                             regie.Limits
-	asked                              dispatch.RunRequest // how the model is asked
+	asked                              dispatch.RunRequest // settings of the model calls
 	timeout                            time.Duration
 	deadline                           time.Time // of --timeout
 	asks                               bool      // the person at the terminal decides approvals
@@ -81,7 +81,7 @@ func newRunCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// addLoopFlags adds the flags of model parameters.
+// addLoopFlags adds the flags of the model calls.
 func addLoopFlags(env *environment, cmd *cobra.Command, asked *dispatch.RunRequest) {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&asked.Dialect), "dialect", "",
@@ -242,8 +242,8 @@ func newRequest(ctx context.Context, env *environment, dir string, here bool, ag
 	return request, nil
 }
 
-// settingsOfModel returns the fingerprint of the chosen provider's settings, zero where a server
-// has them and for the demo, which has none.
+// settingsOfModel returns the fingerprint of the chosen provider's settings, zero where a server has
+// them and for the demo, which has none.
 func (env *environment) settingsOfModel() regie.Hash {
 	if env.config.Provider == "" || env.config.Provider == config.ProviderDemo || env.config.Server != "" {
 		return regie.Hash{}

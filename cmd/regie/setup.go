@@ -47,7 +47,7 @@ func newSetupCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// setupByFlags stores what the flags say.
+// setupByFlags stores the values of the flags.
 func setupByFlags(ctx context.Context, env *environment, keyStdin, keyring bool) error {
 	if env.flags.Provider == config.ProviderDemo {
 		return storeSetup(env, config.Provider{Name: config.ProviderDemo}, "", nil)
@@ -128,8 +128,7 @@ func modelNames(models []dispatch.ModelView) string {
 	return strings.Join(out, ", ")
 }
 
-// preferredModel returns the model that is offered first: the medium one, else the first with
-// tools.
+// preferredModel returns the model that is offered first: the medium one, else the first with tools.
 func preferredModel(p config.Provider, models []dispatch.ModelView) (first string) {
 	for i := range models {
 		if models[i].Name == p.Models[config.DefaultSize] {
@@ -244,7 +243,8 @@ func (d *setupDialog) runDialog(ctx context.Context) error {
 	}
 }
 
-// pasteKey reads a key, and its vendor where the key does not show it: it is sent nowhere before.
+// pasteKey asks for a key, and for its vendor if the key does not show it. It sends the key nowhere
+// before that.
 func (d *setupDialog) pasteKey(ctx context.Context) error {
 	key, err := d.askSecret(d.T("Paste the key (it is not shown): "))
 	if err == nil {

@@ -83,7 +83,7 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 	}
 }
 
-// showReply prints what a model said and cost.
+// showReply prints a model's reply and its cost.
 func showReply(p *printer, e *store.ExchangeView, own string) {
 	t := p.text
 	p.printLine("  %s  %s  (%s %s)  %s  %s", t.T("model"), formatMillis(t, e.ModelUS), t.T("first byte"),
@@ -156,7 +156,7 @@ func showTotals(p *printer, view runView) {
 	p.printLine("")
 	p.printLine("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"),
 		asked, t.T("calls"), cmp.Or(strings.Join(calls, ", "), "0"))
-	// the mark of estimated tokens applies to their cost too
+	// the mark of estimated tokens also covers the cost on the same line
 	p.printLine("  %s  %s", formatTokens(t, usageOf(view)), chat.Cost(t, view.Spent))
 	p.printLine("  %s %s  %s %s", t.T("model"), formatMillis(t, model), t.T("tools"), formatMillis(t, tools))
 	switch {
@@ -167,7 +167,7 @@ func showTotals(p *printer, view runView) {
 	}
 }
 
-// usageOf sums what the model calls of a run have used.
+// usageOf sums the usage of a run's model calls.
 func usageOf(view runView) (sum regie.Usage) {
 	add := func(u regie.Usage) {
 		sum.Input, sum.Output, sum.Reasoning = sum.Input+u.Input, sum.Output+u.Output, sum.Reasoning+u.Reasoning
@@ -197,7 +197,7 @@ func formatTokens(t *text.Printer, u regie.Usage) string {
 	return out
 }
 
-// formatMoney shows what a call cost, with what was reserved for it where anything was.
+// formatMoney formats the cost of a call, with its reservation if there was one.
 func formatMoney(t *text.Printer, m regie.Money) string {
 	spent := regie.Spending{Due: m.Reserved}
 	if m.Known {

@@ -49,7 +49,7 @@ func noticeText(env *environment, n *app.SkillNotice) string {
 	return env.text.Sentence(n.Text)
 }
 
-// noticeLine describes what is odd about a skill.
+// noticeLine describes a problem with a skill.
 func noticeLine(env *environment, n *app.SkillNotice) string {
 	mark := "!"
 	if n.Refused {

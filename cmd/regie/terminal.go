@@ -16,11 +16,11 @@ func isTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// isAttended reports whether a person can be asked: they read what is written and type what is
-// read.
+// isAttended reports whether a person can be asked: input and output are both a terminal.
 func isAttended(in *os.File, out io.Writer) bool { return isTerminal(in) && isTerminal(out) }
 
-// output is standard output that remembers a failed write: a command with a lost answer has failed.
+// output is standard output that remembers write errors: a command fails if its answer was not
+// written.
 type output struct {
 	file   *os.File
 	failed error

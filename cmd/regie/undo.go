@@ -99,7 +99,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 	return err
 }
 
-// showUndoPlan shows a plan for a confirmation, or on its own.
+// showUndoPlan shows a plan to the person who confirms it or asked only for the plan.
 func showUndoPlan(env *environment, plan *regie.UndoPlan, f undoFlags) error {
 	switch {
 	case f.json && f.dry:

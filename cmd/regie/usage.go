@@ -74,7 +74,7 @@ func translateHelp(env *environment, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	takesFiles := []string{"trust", "validate", "man"}
 	visitCommands(root, func(cmd *cobra.Command) {
-		// cobra shows the help of a group for any unknown subcommand
+		// cobra shows the help of a group for any argument
 		if cmd != root && cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.Args, cmd.RunE = checkArgCount(0, 0), func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}

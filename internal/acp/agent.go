@@ -28,10 +28,10 @@ type Config struct {
 	Control *client.Client
 	Text    *text.Printer
 	Version string
-	// Request returns the template of a message in the workspace of a directory, or why the
-	// directory is not one.
+	// Request builds the run request for messages in a directory's workspace. It returns an error
+	// if the directory is no workspace.
 	Request func(dir string) (dispatch.RunRequest, error)
-	// Look returns the block for a path of the workspace at a root, as app.Look.
+	// Look finds a path of the workspace at root, as app.Look.
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
 }
 
@@ -100,12 +100,12 @@ func (a *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.Auth
 	return sdk.AuthenticateResponse{}, nil
 }
 
-// SetSessionMode implements sdk.Agent: there are none.
+// SetSessionMode implements sdk.Agent; Regie has no session modes.
 func (a *agent) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
 	return sdk.SetSessionModeResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetMode)
 }
 
-// SetSessionConfigOption implements sdk.Agent: there are none.
+// SetSessionConfigOption implements sdk.Agent; Regie has no such options.
 func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (
 	sdk.SetSessionConfigOptionResponse, error,
 ) {
@@ -157,8 +157,8 @@ func (a *agent) CloseSession(context.Context, sdk.CloseSessionRequest) (sdk.Clos
 	return sdk.CloseSessionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionClose)
 }
 
-// LoadSession implements sdk.AgentLoader: it replays the conversation, and follows a run in
-// progress. A session of another workspace is unknown.
+// LoadSession implements sdk.AgentLoader: it sends the history again and follows a running round. A
+// session of another workspace is unknown.
 func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (out sdk.LoadSessionResponse, _ error) {
 	request, err := a.requestIn(in.Cwd)
 	if err != nil {
@@ -213,7 +213,7 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 	return out, a.editorError(err)
 }
 
-// Cancel implements sdk.Agent: the context of a waiting prompt tells it.
+// Cancel implements sdk.Agent. The SDK cancels the context of the waiting prompt.
 func (a *agent) Cancel(context.Context, sdk.CancelNotification) error { return nil }
 
 // interruptRound interrupts a round; one that has ended meanwhile needs none.

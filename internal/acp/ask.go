@@ -15,11 +15,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// errLater says that the person has left open what they were asked: it stays in the inbox.
+// errLater says that the person left a request open: it stays in the inbox.
 var errLater = errors.New("left open")
 
-// askPending asks the person what the session waits for, unless that is under way, and stops where
-// nothing waits any more: it was answered elsewhere, withdrawn, or has expired.
+// askPending starts asking the person when the session waits for them, unless that is under way. It
+// stops asking when the session no longer waits: the request was answered elsewhere, withdrawn, or
+// has expired.
 func (f *follower) askPending(ctx context.Context) {
 	waits := f.state == regie.SessionWaitingValidation || f.state == regie.SessionWaitingResponse
 	switch {
@@ -33,7 +34,7 @@ func (f *follower) askPending(ctx context.Context) {
 	}
 }
 
-// stopAsking withdraws the question: the editor learns that it is settled.
+// stopAsking withdraws the open request from the editor.
 func (f *follower) stopAsking() {
 	if f.asking != nil {
 		f.asking()
@@ -41,7 +42,7 @@ func (f *follower) stopAsking() {
 	f.asking, f.asked = nil, nil
 }
 
-// endLeft ends a turn with an unanswered question.
+// endLeft ends a turn after the person left a request open.
 func (f *follower) endLeft(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
 		return "", err
@@ -73,7 +74,7 @@ func (f *follower) putAll(ctx context.Context) error {
 	return nil
 }
 
-// choices are what the person can say, and what each means.
+// choices are the possible answers of the person, with the meaning of each.
 type choices[T any] struct {
 	options []sdk.PermissionOption
 	means   map[sdk.PermissionOptionId]T
@@ -158,8 +159,8 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 	return dropOvertaken(err)
 }
 
-// putQuestion puts a question to the person as a choice: of its options, or of yes and no. What is
-// to be written is written as the next message.
+// putQuestion puts a question to the person as a choice: of its options, or of yes and no. The
+// person writes a free answer as the next message.
 func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 	var said choices[regie.QuestionReply]
 	if q.Module.Kind == regie.ModuleValidation {

@@ -14,11 +14,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// maxShown bounds what is shown of a call's result, in bytes.
+// maxShown limits the shown part of a call's result, in bytes.
 const maxShown = 32 << 10
 
-// promptSegments returns what a prompt says: texts, and files of the workspace that it links as
-// enrichments (spec 7.3). It returns CodeBadRequest for what the agent has not said it takes.
+// promptSegments converts a prompt: texts, and linked files of the workspace as enrichments (spec
+// 7.3). It returns CodeBadRequest for content that the agent does not support.
 func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
 	var out []regie.Segment
 	say := func(text string) {
@@ -83,7 +83,7 @@ var kinds = map[string]sdk.ToolKind{
 	"shell.shell_exec": sdk.ToolKindExecute,
 }
 
-// arguments are those that say what a call is about.
+// arguments are the arguments that name the subject of a call.
 type arguments struct {
 	Path    string `json:"path"`
 	Query   string `json:"query"`
@@ -128,7 +128,8 @@ func (s *session) drawCall(tool, written string) drawn {
 	return d
 }
 
-// startUpdate returns the first update of a call, with its result where it has one.
+// startUpdate returns the first update of a call for the editor, with the result if the call is
+// settled.
 func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
 	d := s.drawCall(c.Tool, c.Arguments)
 	if c.State.Settled() {
@@ -139,8 +140,7 @@ func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
 		sdk.WithStartContent(d.content))
 }
 
-// settledAs returns what an editor shows the end of a call as; exit is that of a command that
-// failed.
+// settledAs returns what an editor shows the end of a call as; exit is that of a command that failed.
 func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
 	switch {
 	case exit != "", state == regie.CallFailed, state == regie.CallUnknown, state == regie.CallNotRun:
@@ -153,7 +153,7 @@ func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
 	return sdk.ToolCallStatusPending
 }
 
-// resultOf returns what a call brought, for people.
+// resultOf returns a call's result for people.
 func resultOf(c *regie.Call) string {
 	result := cmp.Or(c.Result, string(c.NotRun))
 	if c.Error != nil {

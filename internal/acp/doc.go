@@ -3,11 +3,11 @@
 // and questions to the person. It speaks version 1, the newest that is no draft, through
 // github.com/coder/acp-go-sdk.
 //
-// It knows only a client of an engine. An editor that goes away stops nothing: what
-// runs goes on or waits, and session/load finds it.
+// It knows only a client of an engine. An editor that disconnects stops nothing: the run continues
+// or waits, and session/load finds it.
 //
-// Its goroutines: the SDK's, one for each request; follower.run of a loaded session whose run goes
-// on, which ends with that run, with the next prompt, or with the connection; the feed of each
-// follower, which ends with it; and one that puts what is waited for to the person, which ends with
-// its answer or when nothing is waited for any more.
+// Its goroutines: the SDK starts one for each request. follower.run follows the running round of a
+// loaded session, until the run, the connection or the next prompt ends it. Each follower has a
+// feed, which ends with it, and one goroutine that asks the person; that one ends with the answer
+// or when the session no longer waits.
 package acp

@@ -18,7 +18,7 @@ type follower struct {
 	*agent
 	s       *session
 	round   regie.ID
-	own     regie.ID // the message whose round is followed, where that waits for its turn
+	own     regie.ID // the queued message with the followed round
 	pending bool
 	// background says that no prompt waits for it.
 	background bool
@@ -60,7 +60,7 @@ func (f *follower) followRound(ctx context.Context) (sdk.StopReason, error) {
 			if err != nil {
 				return f.endLeft(err)
 			}
-			f.state = "" // until an event says that more is asked
+			f.state = "" // until an event brings another request
 		case <-f.conn.Done():
 			return "", context.Canceled
 		case <-stopped:
@@ -99,14 +99,14 @@ func (f *follower) sendUpdate(update sdk.SessionUpdate) {
 	}
 }
 
-// sendText tells a piece of what the agent says.
+// sendText sends a piece of the agent's reply.
 func (f *follower) sendText(text string) {
 	if text = plain.Strip(text); text != "" {
 		f.sendUpdate(sdk.UpdateAgentMessageText(text))
 	}
 }
 
-// sendThought tells a piece of what the agent thinks.
+// sendThought sends a piece of the agent's thinking.
 func (f *follower) sendThought(text string) {
 	if text != "" {
 		f.sendUpdate(sdk.UpdateAgentThoughtText(text))
@@ -222,7 +222,7 @@ func (f *follower) sendCalls(m *regie.Message) {
 	}
 }
 
-// sendCallUpdate tells how far a call has come, and what it brought.
+// sendCallUpdate sends a call's progress and result.
 func (f *follower) sendCallUpdate(b *chat.Body, round regie.ID, settled bool) {
 	options := []sdk.ToolCallUpdateOpt{sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))}
 	if settled {

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Prompt implements sdk.Agent: one message, and what becomes of it, to the end of its run.
+// Prompt implements sdk.Agent: it sends one message and follows its run to the end.
 func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptResponse, error) {
 	stop, err := a.runPrompt(ctx, in)
 	return sdk.PromptResponse{StopReason: stop}, a.editorError(err)
@@ -31,13 +31,13 @@ func (a *agent) runPrompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopRe
 		request.Text, request.Segments = request.Segments[0].Text, nil
 	}
 	s.stopFollowing()
-	run, err := a.Control.Submit(a.ctx, request) // whatever becomes of the prompt, the message is stored or it is not
+	run, err := a.Control.Submit(a.ctx, request) // a cancelled prompt does not cancel the submission
 	if err != nil {
 		return "", err
 	}
 	f := a.newFollower(s, run.RoundID)
 	f.own, f.pending = run.MessageID, run.Pending
-	if run.Pending { // what the run before it waits for is asked again
+	if run.Pending { // asks the open request of the earlier run again
 		view, err := a.Control.Session(a.ctx, s.id)
 		if err != nil {
 			return "", err
@@ -47,8 +47,8 @@ func (a *agent) runPrompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopRe
 	return f.followRound(ctx)
 }
 
-// goOn follows a running session in the background: to its end, to the next prompt, or to the end
-// of the connection.
+// goOn follows the running round of a session in the background, until its end, the next prompt, or
+// the end of the connection.
 func (a *agent) goOn(s *session, view *store.SessionView) {
 	n := len(view.History)
 	if n == 0 || view.History[n-1].State == regie.RoundEnded {
@@ -80,7 +80,7 @@ func (s *session) stopFollowing() {
 	s.leave = nil
 }
 
-// replaySession tells the editor what a stored session has said.
+// replaySession sends the editor the messages of a stored session.
 func (a *agent) replaySession(ctx context.Context, s *session, view *store.SessionView) (err error) {
 	tell := func(update sdk.SessionUpdate) {
 		if err == nil {

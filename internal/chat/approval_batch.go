@@ -19,7 +19,7 @@ type Batch struct {
 	Page    *Page
 	Host    BatchHost
 	Asked   regie.Approval
-	At      int // the call that is asked about
+	At      int // the current call
 	Edit    EditedCall
 	Busy    bool         // an answer is on its way
 	seen    map[int]bool // the calls that were shown, and whether a diff was shortened
@@ -36,7 +36,7 @@ func NewBatch(control Control, page *Page, host BatchHost, asked *regie.Approval
 type BatchHost interface {
 	Do(order Order, work Work)
 	ShowError(err error)
-	// Asking reports whether the person still sees this batch.
+	// Asking reports whether the person still sees the batch.
 	Asking() bool
 	// Changed has them read what was just written before they answer; own says that it follows from
 	// their own answer. Another call may be asked about by now, or nothing any more.
@@ -49,8 +49,8 @@ type BatchHost interface {
 	PutOff(id regie.ID)
 }
 
-// EditedCall is a call with arguments that the person wrote, as it would run; Review is nil without
-// any.
+// EditedCall is a call with arguments that the person edited, and the review of how it would run.
+// Review is nil without a valid edit.
 type EditedCall struct {
 	Draft  []byte
 	Review *regie.Review
@@ -60,13 +60,13 @@ type EditedCall struct {
 	Refused bool
 }
 
-// AsProposed reports whether the call is shown as proposed.
+// AsProposed reports whether the call is unedited.
 func (e *EditedCall) AsProposed() bool { return e.Review == nil && !e.Refused }
 
 // Review returns the current call.
 func (b *Batch) Review() *regie.Review { return &b.Asked.Reviews[b.At] }
 
-// Over reports whether no call is left to ask about.
+// Over reports whether the batch is decided or its approval is closed.
 func (b *Batch) Over() bool {
 	return b.At >= len(b.Asked.Reviews) || b.Asked.State != regie.ApprovalOpen
 }
@@ -81,7 +81,7 @@ func (b *Batch) listUndecided() (calls []int) {
 	return calls
 }
 
-// Begin shows the head with the calls, and asks about the first one.
+// Begin shows the head and the calls, and asks about the first one.
 func (b *Batch) Begin() {
 	b.Page.ApprovalHead(&b.Asked)
 	b.Page.Calls(&b.Asked)
@@ -123,8 +123,8 @@ func (b *Batch) showWhole(calls []int) {
 	}
 }
 
-// Keys answer for the current call, as proposed or edited; or for all that are left, once those are
-// visible.
+// Keys returns the keys for the current call, as proposed or as edited. Once the person sees all
+// calls that are left, the keys answer for all of them.
 func (b *Batch) Keys() []Key {
 	t, proposed := b.Page.Text, b.Edit.AsProposed()
 	noToAll := Key{"N", t.T("[N] no to all"), b.denyLeft}
@@ -179,7 +179,7 @@ func (b *Batch) askAgain() {
 	b.Host.Changed(false)
 }
 
-// askNext goes to the next undecided call, or closes.
+// askNext moves to the next undecided call, or closes.
 func (b *Batch) askNext(own bool) {
 	b.Edit, b.Busy, b.whole = EditedCall{}, false, false
 	b.At++
@@ -189,7 +189,7 @@ func (b *Batch) askNext(own bool) {
 	b.Host.Changed(own)
 }
 
-// allowOnce allows the current call once.
+// allowOnce allows the current call once, with its edits.
 func (b *Batch) allowOnce() {
 	decision := regie.Decision{CallID: b.Review().CallID, Answer: regie.AnswerAllow}
 	switch {
@@ -202,8 +202,8 @@ func (b *Batch) allowOnce() {
 	b.Decide([]regie.Decision{decision})
 }
 
-// allowAll allows all calls that are left. If some were not shown yet it shows them, and then, or
-// after a shortened diff, asks for Y once more.
+// allowAll allows all calls that are left. If it first has to show some of them, or a diff was
+// shortened, Y must be pressed again.
 func (b *Batch) allowAll() {
 	if left := b.listUndecided(); b.showUnseen(left) || b.isCut(left) {
 		b.whole = true
@@ -279,7 +279,7 @@ func (b *Batch) recordDecisions(decisions []regie.Decision) {
 // handleRefusal takes in why decisions were not stored.
 func (b *Batch) handleRefusal(decisions []regie.Decision, err error) {
 	code := regie.CodeOf(err)
-	if code == regie.CodeConflict { // somebody else has answered, this call or another one
+	if code == regie.CodeConflict { // another person has answered this call or another one
 		b.reloadApproval(err)
 		return
 	}
@@ -295,15 +295,14 @@ func (b *Batch) handleRefusal(decisions []regie.Decision, err error) {
 	}
 }
 
-// confirmRefusal has the person say what is to become of a call that cannot run as they have
-// written it.
+// confirmRefusal lets the person choose what to do with an edited call that cannot run.
 func (b *Batch) confirmRefusal(draft []byte) {
 	b.Edit = EditedCall{Draft: draft, Refused: true}
 	b.Host.Changed(false)
 }
 
-// Edited takes the arguments that the person wrote, and shows what the call would do with them;
-// that decides nothing. After a failure of the editor the call stays unchanged.
+// Edited replaces the arguments with the person's edit and shows what the call would do; it decides
+// nothing. If the editor failed, the call stays unchanged.
 func (b *Batch) Edited(draft []byte, err error) {
 	b.Busy = false
 	if err == nil {
@@ -320,8 +319,8 @@ func (b *Batch) Edited(draft []byte, err error) {
 	}
 }
 
-// previewEdit shows what the call would do with the arguments that the person has written: nothing
-// runs that was not shown (decision 20).
+// previewEdit shows what the call would do with the edited arguments: a call runs only after it was
+// shown (decision 20).
 func (b *Batch) previewEdit() {
 	b.Busy = true
 	number := b.At + 1
@@ -347,8 +346,7 @@ func (b *Batch) previewEdit() {
 	})
 }
 
-// reloadApproval reads the approval after a refused decision: another person had decided, and it
-// says who.
+// reloadApproval reads the approval again after another person decided first, and shows who did.
 func (b *Batch) reloadApproval(why error) {
 	b.Host.Do(Beside, func(ctx context.Context) func() {
 		inbox, err := b.Control.Inbox(ctx, store.InboxFilter{ID: b.Asked.ID})
@@ -375,7 +373,7 @@ func (b *Batch) Take(now []regie.Approval) {
 	b.adoptDecisions(decided, state)
 }
 
-// Heard takes in what the log says that others have decided.
+// Heard applies decisions of other people from the log.
 func (b *Batch) Heard(body *Body) {
 	if body.ApprovalID == b.Asked.ID && !b.Busy {
 		b.adoptDecisions(body.Decisions, regie.ApprovalState(body.State))
@@ -401,9 +399,9 @@ func (b *Batch) adoptDecisions(decisions []regie.Decision, state regie.ApprovalS
 	}
 }
 
-// coveredCalls returns the later calls that an answer for longer covers; none for no scope. Calls
-// that need an approval in spite of it stay (decision 19), and so do those that a link leads out of
-// its reach.
+// coveredCalls returns the calls after the current one that a standing answer covers; none for a
+// nil scope. It omits calls that must be asked about all the same (decision 19), and calls that a
+// link leads out of the scope.
 func (b *Batch) coveredCalls(scope *regie.Scope) (calls []int) {
 	for i := b.At + 1; scope != nil && i < len(b.Asked.Reviews); i++ {
 		review := &b.Asked.Reviews[i]

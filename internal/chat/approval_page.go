@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Calls names the calls of an approval, one sentence each, so that a person knows all of them
-// before answering.
+// Calls lists the calls of an approval, one sentence each, so that a person sees every call before
+// answering.
 func (p *Page) Calls(a *regie.Approval) {
 	var lines []string
 	for i := range a.Reviews {
@@ -32,15 +32,15 @@ func (p *Page) callNumber(a *regie.Approval, i int) {
 	}
 }
 
-// Edited writes what a call would do with the arguments that the person has written, and reports
-// whether its diff was shortened.
+// Edited writes what a call would do with the edited arguments, and reports whether its diff was
+// shortened.
 func (p *Page) Edited(number int, edited *regie.Review) (cut bool) {
 	p.writeNote(p.Text.T("with your arguments, this is what would run:"))
 	p.Review(number, edited)
 	return p.Diff(edited, shownLines)
 }
 
-// ShownEdit is what a request says of an edited call that the person has been shown.
+// ShownEdit returns the part of a request that names the edited call the person has seen.
 func ShownEdit(edited *regie.Review) []dispatch.ShownEdit {
 	if edited == nil {
 		return nil

@@ -13,25 +13,24 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// The errors that end asking, in addition to those of Control.
+// Besides the errors of Control, these errors end asking.
 var (
-	// ErrMoved says that the session waits no more: it was answered elsewhere, it was stopped, or
-	// time was up.
+	// ErrMoved says that the session no longer waits: another person answered, a stop came, or the
+	// time is up.
 	ErrMoved = errors.New("what was asked is settled")
 	// ErrLeave says that the person has gone: the input ended.
 	ErrLeave = errors.New("the person left")
 )
 
-// Asker puts to the person at the terminal what a session waits for, and stores each answer as it
-// is given (spec 4.4, 4.5): what was answered before a crash stays answered.
+// Asker puts a session's open requests to the person at the terminal, and stores each answer at
+// once (spec 4.4, 4.5): an answer survives a crash.
 type Asker struct {
 	Control Control
 	Page    *Page
 	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the
 	// session waits no more, ErrLeave at the end of the input.
 	Next func(ctx context.Context, prompt string) (string, error)
-	// Settle shows what has happened, so that it precedes the next question; errors are those of
-	// Next.
+	// Settle shows new events above the next question; its errors are those of Next.
 	Settle func(ctx context.Context) error
 	// Edit is the person's editor.
 	Edit Editor
@@ -39,9 +38,8 @@ type Asker struct {
 	later map[regie.ID]bool
 }
 
-// Ask puts everything that is open in a session to the person, once, except what they put off
-// before. It returns how much of it they put off now or before; errors are those of Next and of
-// Control.
+// Ask puts every open request of a session to the person once, except those put off before. It
+// returns how many are put off; errors are those of Next and of Control.
 func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error) {
 	inbox, err := a.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if a.later == nil {
@@ -104,7 +102,7 @@ type lineHost struct {
 // Do implements BatchHost.
 func (h *lineHost) Do(_ Order, work Work) { doNow(h.ctx, work) }
 
-// ShowError implements BatchHost. What the person can do nothing about ends the asking.
+// ShowError implements BatchHost. An error that the person cannot fix ends the asking.
 func (h *lineHost) ShowError(err error) {
 	if told := h.asker.showOrReturn(h.ctx, err); told != nil {
 		h.err = told
@@ -145,7 +143,7 @@ func (h *lineHost) AskScope(answer regie.Answer) {
 // PutOff implements BatchHost.
 func (h *lineHost) PutOff(id regie.ID) { h.asker.putOff(id) }
 
-// doNow does work while the loop waits.
+// doNow runs work on the loop's goroutine.
 func doNow(ctx context.Context, work Work) {
 	if then := work(ctx); then != nil {
 		then()
@@ -206,7 +204,7 @@ func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bo
 	}
 }
 
-// readLine returns the person's next line; "" at the end of the input, which ends the asking.
+// readLine returns the person's next line. On an error it returns "" and ends the asking.
 func (h *lineHost) readLine(prompt string) string {
 	line, err := h.asker.Next(h.ctx, prompt)
 	if err != nil {

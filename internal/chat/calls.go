@@ -30,7 +30,7 @@ func (c *Calls) Number(call, round regie.ID) {
 	}
 }
 
-// Mark follows a call's result: the number for showing it in full.
+// Mark returns the number that unfolds a call's result; it follows the result line.
 func (c *Calls) Mark(call regie.ID) string {
 	n := c.numberOf(call)
 	if n == 0 {
@@ -39,8 +39,8 @@ func (c *Calls) Mark(call regie.ID) string {
 	return fmt.Sprintf("  [%d]", n)
 }
 
-// findCall returns the call that a person means, with its number: a number, or none for the newest
-// one. It returns CodeNotFound where there is no such call.
+// findCall returns the call that a person means, with its number: a number, or none for the newest one.
+// It returns CodeNotFound where there is no such call.
 func (c *Calls) findCall(word string) (one *doneCall, n int, err error) {
 	if n = len(c.done); word != "" {
 		n, _ = strconv.Atoi(strings.Trim(word, "[]"))
@@ -82,7 +82,7 @@ func errNoCall() error {
 // maxShown is how many lines of a result are written when it is unfolded.
 const maxShown = 400
 
-// showCall writes what a call was asked and what came of it.
+// showCall writes the arguments and the result of a call.
 func (c *Conversation) showCall(call *regie.Call, number int) {
 	c.Note(fmt.Sprintf("→ [%d] %s", number, plain.Line(call.Tool)))
 	arguments := []byte(call.Arguments)

@@ -16,7 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// PlainConfig is what a Chat needs.
+// PlainConfig configures a Chat.
 type PlainConfig struct {
 	Config
 	Input *Input
@@ -27,7 +27,8 @@ type PlainConfig struct {
 	Terminal bool
 }
 
-// Moment is the silence before the person is asked, so that recent news precedes the prompt.
+// Moment is how long the chat waits for further events before it prompts, so that recent events
+// appear above the prompt.
 const Moment = 30 * time.Millisecond
 
 // Chat is a conversation in plain lines (spec 10.1).
@@ -83,7 +84,7 @@ func (c *Chat) drainSignals() {
 }
 
 // Run holds the conversation until the person leaves or the input ends. Errors are those of
-// Control; what a message is refused for is shown to a person and goes on.
+// Control; a refused message is shown, and the chat continues.
 func (c *Chat) Run() (Result, error) {
 	defer func() {
 		c.StopFollowing()
@@ -115,8 +116,7 @@ func (c *Chat) Run() (Result, error) {
 	}
 }
 
-// handleNext does the next thing: asks what is due, or waits for the person, the session or a
-// signal.
+// handleNext asks the open request, or waits for the person, the session or a signal.
 func (c *Chat) handleNext(ctx context.Context) error {
 	if c.Due {
 		return c.askPending(ctx)
@@ -134,7 +134,7 @@ func (c *Chat) handleNext(ctx context.Context) error {
 	case !typed || strings.TrimSpace(line) == "":
 	case c.terminal:
 		c.Enter(line)
-	default: // what comes through a pipe is said, not typed
+	default: // input from a pipe is a message, never a command
 		c.Say(line)
 	}
 	return err
@@ -173,14 +173,14 @@ func (c *Chat) awaitInput(ctx context.Context, reads bool, moment <-chan time.Ti
 	return line, typed, quiet, nil
 }
 
-// promptLine returns Asker's: it shows a prompt and returns the person's line, or ErrMoved once
-// nothing waits any more. What happens meanwhile is shown.
+// promptLine returns Asker's: it shows a prompt and returns the person's line, or ErrMoved once nothing
+// waits any more. What happens meanwhile is shown.
 func (c *Chat) promptLine(ctx context.Context, prompt string) (string, error) {
 	return c.readLine(ctx, prompt, c.Waiting, false)
 }
 
-// readLine shows a prompt and returns the person's line, or ErrMoved once holds is false. After
-// other output it shows the prompt again.
+// readLine shows a prompt and returns the person's line, or ErrMoved once holds returns false.
+// Output that arrives meanwhile follows the prompt, which is then shown again.
 func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, atPrompt bool) (string, error) {
 	for holds() {
 		if !c.Stream.prompted {
@@ -214,7 +214,8 @@ func (c *Chat) settleItems(ctx context.Context) error {
 	return ErrMoved
 }
 
-// askPending puts to the person what the session waits for. Without one, that ends the chat.
+// askPending puts the session's open requests to the person. Without a terminal, an open request
+// ends the chat.
 func (c *Chat) askPending(ctx context.Context) error {
 	c.Due = false
 	c.Stream.startLine()
@@ -238,8 +239,8 @@ func (c *Chat) handleItem(item dispatch.Item) {
 	}
 }
 
-// handleSignal handles Ctrl-C: it interrupts a round, the second time leaves it running; at the
-// prompt it leaves. Any other signal leaves, except for a Ctrl-Z that is refused with the reason.
+// handleSignal handles Ctrl-C: it interrupts a round, and a second one leaves the round running; at
+// the prompt it leaves. Ctrl-Z only explains why it has no effect; any other signal leaves.
 func (c *Chat) handleSignal(s os.Signal, atPrompt bool) error {
 	if s == syscall.SIGTSTP {
 		c.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
@@ -254,10 +255,10 @@ func (c *Chat) handleSignal(s os.Signal, atPrompt bool) error {
 	return nil
 }
 
-// Do implements Renderer: the loop waits meanwhile.
+// Do implements Renderer; it blocks the loop.
 func (c *Chat) Do(_ Order, work Work) { doNow(c.ctx, work) }
 
-// ShowError implements Renderer. In an unattended chat an error ends it.
+// ShowError implements Renderer. Without a terminal, an error ends the chat.
 func (c *Chat) ShowError(err error) {
 	switch {
 	case err == nil:

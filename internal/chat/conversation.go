@@ -32,8 +32,8 @@ type Config struct {
 	Continue string
 }
 
-// Work takes time and runs concurrently with the loop of a Renderer. It touches no state; the
-// function that it returns runs in the loop.
+// Work takes time and runs outside the loop of a Renderer. It touches no state; the function that
+// it returns runs in the loop.
 type Work func(ctx context.Context) (then func())
 
 // Order says what work waits for, and what waits for it.
@@ -50,21 +50,21 @@ type Renderer interface {
 	Do(order Order, work Work)
 	// ShowError shows an error; nil shows nothing.
 	ShowError(err error)
-	// Separate sets the next output apart from what precedes it.
+	// Separate puts space between the text above and the next one.
 	Separate()
-	// Reset forgets the present session before a switch to another one. TakenUp shows the resumed
-	// chat after its last messages.
+	// Reset forgets the session before another one replaces it. TakenUp shows a resumed chat; its
+	// last messages are written already.
 	Reset()
 	TakenUp(past *Past)
-	// Settled closes the question: the session waits no more.
+	// Settled closes the open question: the session no longer waits.
 	Settled()
 	// Sent tells what became of a message, or why it was refused.
 	Sent(m *Outgoing, run dispatch.Run, err error)
 	// EditMessage puts a message that was not sent into the prompt; false where it cannot.
 	EditMessage(said string) bool
 	Choose(choice *Choice)
-	// Confirm asks something before it is done. said is what it is about, where that does not stand
-	// there already; the last key leaves all as it is.
+	// Confirm asks before an action. said describes it, if that is not on the screen already; the
+	// last key changes nothing.
 	Confirm(said string, keys []Key)
 	ShowHelp()
 	ClearScreen()
@@ -91,9 +91,8 @@ type Conversation struct {
 	Calls    Calls
 	Feed     *Feed // nil until the session is there
 	ctx      context.Context
-	// Unattended says that there is no reader; ShowsOutput that the output of calls is written as
-	// it comes. ShownRounds is the number of past messages with answers to show when a chat
-	// resumes.
+	// Unattended says that no person reads the chat. ShowsOutput writes a call's output as it
+	// comes. ShownRounds is how many earlier rounds a resumed chat shows.
 	Unattended, ShowsOutput bool
 	ShownRounds             int
 
@@ -111,7 +110,7 @@ type Conversation struct {
 	own          regie.ID // the call of a command that the person gave, until its round has ended
 	past         *Past    // which is being shown
 
-	// Asking says what is being asked for and may take a while.
+	// Asking names the request that is under way and may take a while.
 	Asking string
 }
 
@@ -131,16 +130,15 @@ func (c *Conversation) Waiting() bool {
 	return c.State == regie.SessionWaitingValidation || c.State == regie.SessionWaitingResponse
 }
 
-// Busy says that the agent works: what is typed now is queued.
+// Busy says that the agent works: new messages are queued.
 func (c *Conversation) Busy() bool {
 	return c.State == regie.SessionActive || c.State == regie.SessionQueued
 }
 
-// Note writes a line between the replies.
+// Note writes a line outside the replies.
 func (c *Conversation) Note(line string) { c.Stream.Note(line) }
 
-// loadBeside reads something concurrently with the loop and shows it there; it shows an error
-// instead.
+// loadBeside reads outside the loop and shows the result, or the error, in the loop.
 func loadBeside[T any](c *Conversation, read func(ctx context.Context) (T, error), show func(T)) {
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
 		found, err := read(ctx)
@@ -237,8 +235,8 @@ func (c *Conversation) MarkRead(ctx context.Context) {
 	_ = c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.Session, Seq: c.Seen})
 }
 
-// markReadBeside is MarkRead concurrently with the loop: at the end of each run, and before a
-// switch to another chat.
+// markReadBeside runs MarkRead outside the loop: at the end of each run, and before another chat
+// replaces this one.
 func (c *Conversation) markReadBeside() {
 	mark := *c
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
@@ -324,7 +322,7 @@ func (c *Conversation) setState(state regie.SessionState) {
 	}
 }
 
-// closeQuestions closes the question: the session waits no more.
+// closeQuestions closes open questions: the session no longer waits.
 func (c *Conversation) closeQuestions() {
 	c.Due = false
 	c.Renderer.Settled()
@@ -367,7 +365,7 @@ type Outgoing struct {
 	Command bool
 }
 
-// Enter sends what the person typed, or obeys it.
+// Enter sends the typed text, or runs it as a command.
 func (c *Conversation) Enter(typed string) {
 	switch {
 	case strings.HasPrefix(typed, "//"):
@@ -381,8 +379,8 @@ func (c *Conversation) Enter(typed string) {
 	}
 }
 
-// Say sends a message to the agent. While the session waits for the person it first explains the
-// consequence (decision 10).
+// Say gives a message to the agent. While the session waits for the person, Say first explains the
+// message's effect (decision 10).
 func (c *Conversation) Say(typed string) {
 	if !c.Waiting() {
 		c.Send(typed, store.Queue)
@@ -404,7 +402,7 @@ func (c *Conversation) Say(typed string) {
 	})
 }
 
-// confirmWithdrawal asks whether a message takes the place of what the session waits for.
+// confirmWithdrawal asks whether a message replaces the session's open request.
 func (c *Conversation) confirmWithdrawal(typed string, question bool) {
 	keys := []Key{{yesNames, c.Text.T("[y] send and withdraw"), func() {
 		c.Due = false
@@ -472,8 +470,8 @@ func (c *Conversation) handleSent(m *Outgoing, run dispatch.Run, err error) {
 	}
 }
 
-// TakeBack takes a queued message back; edit puts it into the prompt. In order with what is sent: a
-// message that is on its way is stored before.
+// TakeBack withdraws a queued message; edit puts it into the prompt. It runs in order with sent
+// messages, so an earlier one is stored first.
 func (c *Conversation) TakeBack(q Queued, edit bool) {
 	if c.Stream.own[q.ID] { // it is under way
 		return

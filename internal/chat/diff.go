@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// shownLines bounds the part of a diff in a question; "v" and regie approvals show have the
-	// rest.
+	// shownLines is how many lines of a diff a question shows; "v" and regie approvals show have
+	// the rest.
 	shownLines = 200
 	// maxSame is how many lines that are the same are shown below each other in a shortened diff.
 	maxSame = 3
 )
 
-// Diff writes the diff of a call, and reports whether there was more. Where limit is not 0, lines
-// that repeat are shown once, and of more than limit lines the first and the last; what is left out
-// is warned of, since padding is to hide nothing from who answers.
+// Diff writes the diff of a call, and reports whether there was more. With a limit other than 0 it
+// shows repeated lines once, and only the first and last of more than limit lines. It warns about
+// omitted lines, so that padding cannot hide a change from the person who answers.
 func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
 	diff := strings.TrimRight(plain.Visible(review.Preview.Diff), "\n")
 	if diff == "" {

@@ -6,8 +6,7 @@
 // Page writes what waits, Asker puts it to the person, Stream writes what happens as it happens,
 // Chat is the Renderer in plain lines. All of them run on their caller's goroutine.
 //
-// There are two goroutines, both owned by what starts them. Input has one that waits for the
-// terminal and reads it; it ends with the input, or soon after Close, and stands still between
-// Pause and Resume, so that an editor has the terminal to itself. Feed has one that follows a
-// session's events; Stop ends it and waits for it.
+// There are two goroutines. Input starts one that reads the terminal; it ends with the input, or
+// soon after Close. Between Pause and Resume it does not read, so that an editor has the terminal
+// alone. Feed starts one that follows a session's events; Stop ends it and waits for it.
 package chat

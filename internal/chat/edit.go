@@ -37,10 +37,10 @@ func EditorLine(env func(string) string) string {
 	return "vi"
 }
 
-// Edit lets a person change the arguments of a call in an editor, and returns the new ones as JSON
-// (spec 4.4). The file is in a private directory and is removed afterwards. draft is its initial
-// content. Edit also returns unusable text, as the next draft, with CodeBadArguments; it returns
-// CodeConflict without a change, and CodeToolError where the editor failed.
+// Edit lets a person change the arguments of a call in an editor, and returns the result as JSON
+// (spec 4.4). The editor starts with draft. The file is in a private directory, which Edit removes
+// afterwards. For unusable text Edit returns it as the next draft, with CodeBadArguments. It
+// returns CodeConflict for no change and CodeToolError when the editor fails.
 func Edit(ctx context.Context, editor Editor, arguments json.RawMessage, draft []byte) (edited []byte, err error) {
 	if len(draft) == 0 {
 		draft = Pretty(arguments)
@@ -78,8 +78,8 @@ func checkEdited(arguments, edited []byte) error {
 	return nil
 }
 
-// Pretty is JSON spread over lines, for an editor; characters that hide or act are written as
-// escapes. What is no JSON stays as it is.
+// Pretty indents JSON for an editor and escapes characters that hide or act. It returns other text
+// unchanged.
 func Pretty(arguments json.RawMessage) []byte {
 	var out bytes.Buffer
 	if json.Indent(&out, arguments, "", "  ") != nil {

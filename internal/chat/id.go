@@ -69,8 +69,8 @@ func pickOne[T any](found []T, idOf func(*T) regie.ID, name string, none error) 
 		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids, " "))
 }
 
-// findOne lists what has the id that a person names, or a part of it, and returns the one. Neither
-// is given for "last".
+// findOne calls list with the id, or the part of one, that a person names, and returns the only
+// match. "last" passes neither.
 func findOne[T any](name string, none error, idOf func(*T) regie.ID,
 	list func(id regie.ID, part string) ([]T, error),
 ) (one T, err error) {

@@ -14,7 +14,7 @@ import (
 const (
 	// together is how long after a line another one counts as pasted with it, in milliseconds.
 	together = 30
-	// maxLine bounds what is taken as one message, in bytes; what is longer is cut into several.
+	// maxLine limits one message, in bytes; longer input is cut into several.
 	maxLine = 1 << 20
 )
 
@@ -27,7 +27,7 @@ type Input struct {
 	lines    chan string
 	quit     chan struct{}
 	wake     [2]*os.File // a byte here ends the waiting for input
-	gate     sync.Mutex  // held while the file is read, and while somebody else has it
+	gate     sync.Mutex  // held during reads and between Pause and Resume
 	left     []byte      // read and not yet a line
 	ended    bool
 }
@@ -86,7 +86,8 @@ func (in *Input) readInput() {
 	}
 }
 
-// nextLine returns the next line. At the end of the input what is left is one too, if it is any.
+// nextLine returns the next line. At the end of the input, a rest without a line feed counts as a
+// line.
 func (in *Input) nextLine() (string, bool) {
 	for {
 		line, rest, found := bytes.Cut(in.left, []byte("\n"))
@@ -101,8 +102,7 @@ func (in *Input) nextLine() (string, bool) {
 	}
 }
 
-// fillBuffer waits for input and reads it. Another reader may have taken the input since the last
-// look.
+// fillBuffer waits for input and reads it. Another reader may have taken the input meanwhile.
 func (in *Input) fillBuffer() {
 	in.pollInput(-1)
 	in.gate.Lock()

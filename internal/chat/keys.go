@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Key is something that a person can answer what they are asked.
+// Key is one possible answer of a person.
 type Key struct {
 	Names string // separated by spaces
 	Label string // what is shown of it, if anything
@@ -18,7 +18,7 @@ const (
 	noNames  = "n no non"
 )
 
-// FindKey finds a key by one of its names; nil for an unknown one.
+// FindKey returns the key with a name, or nil.
 func FindKey(keys []Key, name string) *Key {
 	at := slices.IndexFunc(keys, func(k Key) bool { return slices.Contains(strings.Fields(k.Names), name) })
 	if at < 0 {

@@ -18,7 +18,7 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 	page.writeThread(e.Messages)
 }
 
-// sessionHead writes what a session is, in Markdown.
+// sessionHead writes the head of a session, in Markdown.
 func (p *Page) sessionHead(s *regie.Session, root string) {
 	p.writeLine("# " + plain.Line(truncateLine(s.Name, 200)) + "\n")
 	state := strings.TrimSpace(string(s.Type) + " " + string(s.State) + " " + string(s.EndReason))
@@ -67,8 +67,9 @@ func (p *Page) writeCall(c *regie.Call) {
 	}
 }
 
-// fenceText shows text verbatim: no line of it can pass for a heading, another speaker or the end
-// of the fence, nor can HTML. It first strips what could build a fence when removed later.
+// fenceText shows text literally, with any Markdown or HTML in it: no line can pass for a heading,
+// another speaker or the end of the fence. It applies Strip first, because Strip could otherwise
+// join characters into a fence.
 func fenceText(s string) string {
 	s = lineEnds.Replace(plain.Strip(s))
 	fence := "```"
@@ -78,5 +79,5 @@ func fenceText(s string) string {
 	return fence + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
 }
 
-// lineEnds are what a reader may take for the end of a line, besides a line feed.
+// lineEnds replaces the line separators that a reader may honour besides a line feed.
 var lineEnds = strings.NewReplacer("\u2028", "\n", "\u2029", "\n")

@@ -8,14 +8,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Look returns the block, without a type, for a path of the workspace that a person may name with
-// @, or false without a file there.
+// Look finds a path of the workspace that a person mentions with @, as a block without a type;
+// false if nothing exists there.
 type Look func(path string) (regie.EnrichmentBlock, bool)
 
-// Mentions splits typed text into segments at the names of files or directories: @path or @"path
-// with spaces" at the beginning of a word (spec 7.3, 10.1). An unknown path stays text, as
-// addresses and people's names do. A repeated name is read once. It returns nil for a text without
-// names.
+// Mentions cuts a typed text into segments at the files and directories that it names: @path or
+// @"path with spaces" at the beginning of a word (spec 7.3, 10.1). A name without a file stays
+// text, as in addresses and names of people. A file named twice is read once. Mentions returns nil
+// for a text without mentions, which is sent unchanged.
 func Mentions(typed string, look Look) (out []regie.Segment) {
 	seen, rest := map[string]bool{}, 0
 	for i := 0; look != nil && i < len(typed); i++ {
@@ -47,12 +47,11 @@ func startsWord(before string) bool {
 	return before == "" || unicode.IsSpace(r) || strings.ContainsRune("([{<\"'`«“‘„,;:", r)
 }
 
-// trailing may end a sentence, or close brackets around a mention: it belongs to a mention only in
-// a file's own name.
+// trailing characters may end a sentence or close a bracket: they belong to a mention only if a
+// file has that name.
 const trailing = ".,;:!?)]}>'`»”’…"
 
-// findMention finds what is named at a place of a text, and where that ends. The longest name that
-// there is counts.
+// findMention finds the mention at a place of a text, and its end. The longest existing name wins.
 func (look Look) findMention(text string, from int) (block regie.EnrichmentBlock, end int, ok bool) {
 	if name, quoted := strings.CutPrefix(text[from:], `"`); quoted {
 		name, _, closed := strings.Cut(name, `"`)

@@ -6,7 +6,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Cost describes the cost of model calls. An unknown cost is unknown, never 0 (spec 6.3).
+// Cost formats the cost of model calls. It shows an unknown cost as unknown, never as 0 (spec 6.3).
 func Cost(t *text.Printer, s regie.Spending) string {
 	switch {
 	case s.Known && s.Estimated > 0:

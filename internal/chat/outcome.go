@@ -36,7 +36,7 @@ func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
 	return nil
 }
 
-// outcome is what the line of a call's result says.
+// outcome holds the fields of a call's result line.
 type outcome struct {
 	CallID     regie.ID         `json:"call_id"`
 	Tool       string           `json:"tool"`
@@ -52,8 +52,8 @@ type outcome struct {
 	Exit       string           `json:"exit"` // the exit code of a command that failed
 }
 
-// formatLine returns an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for
-// all else. What a person named has its label.
+// formatLine formats an outcome as one line: ✓ for success, – for a call that was not run, ✗ for
+// the rest. A mention of the person has its label.
 func (o *outcome) formatLine(t *text.Printer, label string) string {
 	mark, why := "✓", ""
 	switch {

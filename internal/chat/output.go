@@ -12,8 +12,8 @@ import (
 // maxOutputLine is how many bytes of a line without an end are held back for it.
 const maxOutputLine = 1000
 
-// Output writes what running calls put out as lines, whole ones, each marked as what it is. The
-// zero value is ready.
+// Output writes the output of running calls in whole lines, each with a mark. The zero value is
+// ready.
 type Output struct {
 	open map[regie.ID]string // by call: a line that has no end yet
 }
@@ -46,7 +46,7 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 	return markOutput(put[:end])
 }
 
-// Rest is what is left of a call's output, where an event tells that it has its result.
+// Rest returns the unfinished line of a call's output when the event brings its result.
 func (o *Output) Rest(event *regie.Event) []string {
 	call := BodyOf(event).CallID
 	rest := o.open[call]

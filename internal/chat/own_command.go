@@ -58,8 +58,8 @@ func (c *Conversation) showOutcome(round regie.ID) {
 // ownShown is how many lines are shown of what came of a person's own command.
 const ownShown = 400
 
-// showOwn writes what a person's own command put out, unless that was written as it came, and below
-// that, as Regie's own words, why it ended.
+// showOwn writes the output of a person's own command, unless it was written as it came, and then,
+// in Regie's words, why it ended.
 func (c *Conversation) showOwn(call *regie.Call, output bool) {
 	put, why := call.Result, ""
 	if call.Error != nil {
@@ -77,8 +77,7 @@ func (c *Conversation) showOwn(call *regie.Call, output bool) {
 	c.Renderer.Separate()
 }
 
-// ownWhy says why a person's own command brought nothing, without what it had put out; "" where
-// they know.
+// ownWhy says why a person's own command failed, without its output; "" if they know.
 func ownWhy(t *text.Printer, call *regie.Call) string {
 	said, _, _ := strings.Cut(call.Error.Message, regie.CommandPutOut)
 	resolve := "\n  " + t.T("regie runs resolve %s happened", call.ID.String()) // on a line of its own, to be copied
@@ -97,9 +96,9 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 	return "✗ " + string(call.Error.Code) + ": " + said + resolve
 }
 
-// firstAndLast returns the first lines of a text and the last, each marked as what a tool put out,
-// with how many are left out between them. What was written over, as progress bars are, is a line
-// of its own: nothing of what a tool put out may hide.
+// firstAndLast returns the first and last lines of a text, each marked as tool output, with the
+// number of omitted lines between them. Overwritten text, as of progress bars, becomes a line of
+// its own, so that a tool cannot hide output.
 func firstAndLast(t *text.Printer, whole string, first, last int) []string {
 	whole = strings.TrimRight(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(whole), "\n")
 	if whole == "" {

@@ -165,8 +165,8 @@ func (p *Page) formatSpan(d time.Duration) string {
 	}
 }
 
-// Review writes one call: its number, its effect, the reasons for asking, the warnings, and any
-// decision.
+// Review writes one call: its number, its effect, the grounds for asking, warnings, and the
+// decision, if there is one.
 func (p *Page) Review(number int, review *regie.Review) {
 	p.writeLine(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
 	for _, ground := range review.Grounds {
@@ -180,7 +180,7 @@ func (p *Page) Review(number int, review *regie.Review) {
 	}
 }
 
-// decisionWords says in words what a person decided about so many calls.
+// decisionWords describes a person's decision about a number of calls.
 func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
 	said := map[regie.Answer]string{
 		regie.AnswerAllow: t.T("allowed once"), regie.AnswerDeny: t.T("denied"),
@@ -213,7 +213,7 @@ func (p *Page) Scopes(scopes []regie.Scope) {
 	}
 }
 
-// Question writes a question, its options with their numbers, and any answer.
+// Question writes a question, its options with their numbers, and the answer, if there is one.
 func (p *Page) Question(q *regie.Question) {
 	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(q.Module.Text), "\n"), "\n") {
 		p.writeNote(line)

@@ -20,19 +20,19 @@ const (
 	pastWithin = 5 * time.Second
 )
 
-// Past is the state of a chat when it is resumed.
+// Past is the state of a chat that a person resumes.
 type Past struct {
 	View store.SessionView
 	// Events are its last ones: they are shown as they were when they came.
 	Events []*regie.Event
 	// Rounds holds the one that has not ended, where there is one.
 	Rounds []store.RoundView
-	// Last is the newest round, Running the open one; zero without one.
+	// Last is the newest round, Running the unfinished one; zero if there is no such round.
 	Last, Running regie.ID
 }
 
-// Open finds the chat that a person names, as FindSession does, where the last one is the last
-// chat, and reads its last events. It returns CodeNotFound for what is no chat.
+// Open finds the chat that a person names, as FindSession does, with "last" for the last chat, and
+// reads its last events. It returns CodeNotFound for other sessions.
 func Open(ctx context.Context, control Control, root, name string, most int) (past Past, err error) {
 	found, err := findSession(ctx, control, root, name, regie.SessionChat)
 	if err == nil && found.Type != regie.SessionChat {

@@ -81,8 +81,8 @@ func parseReply(m *regie.Module, line string) (regie.QuestionReply, error) {
 // YesNo is the answer to a Validation.
 func YesNo(yes bool) regie.QuestionReply { return regie.QuestionReply{Yes: &yes} }
 
-// Choose returns the answer with options by their numbers, such as "1,3". It returns CodeBadRequest
-// for unknown numbers and for several where one is requested.
+// Choose parses option numbers such as "1,3". It returns CodeBadRequest for a number without an
+// option, and for several where the question takes one.
 func Choose(m *regie.Module, numbers string) (reply regie.QuestionReply, err error) {
 	for _, field := range strings.FieldsFunc(numbers, func(r rune) bool { return r == ',' || r == ' ' }) {
 		n, err := strconv.Atoi(field)

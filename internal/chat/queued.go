@@ -26,8 +26,7 @@ func (s *Stream) addQueued(id regie.ID, said string) {
 	s.waiting = append(s.waiting, Queued{id, said})
 }
 
-// removeQueued forgets a message that waits no more, and returns what it says, "" where it did not
-// wait.
+// removeQueued forgets a message that no longer waits, and returns its text, "" if it did not wait.
 func (s *Stream) removeQueued(id regie.ID) (said string) {
 	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(q Queued) bool {
 		if q.ID == id {

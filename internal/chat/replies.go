@@ -8,15 +8,14 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Replies makes of deltas and events what is to be shown of replies, each piece once. Deltas
-// overtake events, because they are not stored: what belongs behind an event that has not come yet
-// is held back. What comes behind its message is dropped: the message has it. The zero value is
-// ready.
+// Replies turns deltas and events into the pieces of replies to show, each once. Deltas overtake
+// events, because they are not stored. Replies holds back a delta until the event before it has
+// come, and drops deltas after their message, which contains them. The zero value is ready.
 type Replies struct {
 	open     replyPlace // the reply that is being shown
 	shown    string     // what has come of it
 	whole    replyPlace // the last one that was shown whole
-	batch    replyPlace // one whose calls have not all their results
+	batch    replyPlace // one with calls that lack results
 	running  regie.ID
 	held     []*dispatch.Delta
 	content  plain.Stream
@@ -49,7 +48,8 @@ func (r *Replies) Delta(d *dispatch.Delta) (content, thinking string) {
 	return r.content.Add(d.Content), r.thinking.Add(d.Thinking)
 }
 
-// Release returns the held pieces for another try: an event has come.
+// Release returns the deltas that were held back, after an event has come; the caller adds each
+// once more.
 func (r *Replies) Release() (held []*dispatch.Delta) {
 	held, r.held = r.held, nil
 	return held
@@ -81,7 +81,7 @@ func (r *Replies) Message(m *regie.Message) (content, thinking string, again boo
 	return content, thinking, again
 }
 
-// Thoughts are what a reply thinks.
+// Thoughts returns the thinking of a reply.
 func Thoughts(reply *regie.AIReply) (out string) {
 	for i := range reply.Parts {
 		if reply.Parts[i].Type == regie.PartThinking {
@@ -101,7 +101,7 @@ func (r *Replies) Round(body *Body) {
 	}
 }
 
-// Reset notes that the model call is repeated, and reports whether any of its reply was shown.
+// Reset discards a reply that the model starts again, and reports whether any of it was shown.
 func (r *Replies) Reset() (told bool) {
 	told = r.Telling()
 	r.open, r.shown = replyPlace{}, ""

@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Rules lists standing rules, each with its scope, its author, and its expiry (spec 4.4).
+// Rules lists standing rules, each with its scope, its owner and its end (spec 4.4).
 func (p *Page) Rules(list store.RuleList) {
 	holds := ""
 	for i := range list.Rules {
@@ -61,9 +61,9 @@ func (p *Page) writeRule(r *store.StandingRule) {
 	}
 }
 
-// FindRule returns the one rule that a person names, in any state: by its id, by its last four or
-// more characters, by its first eight or more, or as "last", the newest one in force in the
-// workspace at root. Errors are those of Find.
+// FindRule returns the one rule that a person names, in any state: by its id, its last four or more
+// characters or its first eight or more. "last" is the newest active rule in the workspace at root.
+// Errors are those of Find.
 func FindRule(ctx context.Context, control Control, root, name string) (store.StandingRule, error) {
 	none := regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
 	if name == "last" {
@@ -88,8 +88,8 @@ func Revoked(t *text.Printer, r *store.StandingRule) string {
 	return t.T("rule %s is revoked: %s", Short(r.ID), scope)
 }
 
-// Span reads how long something is to hold: 90m, 24h, 7d, 2w. It returns CodeBadRequest for what is
-// none, or not more than nothing.
+// Span parses a duration: 90m, 24h, 7d, 2w. It returns CodeBadRequest for other text, and for zero
+// or less.
 func Span(span string) (time.Duration, error) {
 	for unit, of := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if digits, ok := strings.CutSuffix(span, unit); ok {

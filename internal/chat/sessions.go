@@ -20,7 +20,7 @@ func FindSession(ctx context.Context, control Control, root, name string) (store
 	return findSession(ctx, control, root, name, "")
 }
 
-// findSession returns FindSession, with "last" limited to a type; "" is any.
+// findSession is FindSession with "last" limited to one type of session; "" is any type.
 func findSession(ctx context.Context, control Control, root, name string,
 	last regie.SessionType,
 ) (store.SessionSummary, error) {
@@ -37,7 +37,7 @@ func findSession(ctx context.Context, control Control, root, name string,
 		})
 }
 
-// Sessions lists sessions, each with its state and what is new in it (decision 45).
+// Sessions lists sessions, each with its state and its news (decision 45).
 func (p *Page) Sessions(list []store.SessionSummary) {
 	switch {
 	case len(list) == 0 && p.Everywhere:
@@ -49,7 +49,7 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 		s := &list[i]
 		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " +
 			p.Text.T("%s ago", p.timeSince(s.LastActivity)) + "  " + plain.Line(s.Name)
-		var news []string // what somebody who comes back wants to know first
+		var news []string // the first things that a returning person wants to know
 		if s.Finished {
 			news = append(news, p.Text.T("finished while you were away"))
 		}
@@ -69,8 +69,8 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	}
 }
 
-// stateOf returns a session's state, with what closed it (decision 44), or its place among those
-// that wait for a slot.
+// stateOf returns a session's state, with what closed it (decision 44), or its place among those that
+// wait for a slot.
 func stateOf(s *store.SessionSummary) string {
 	state := string(s.State) + " " + string(s.EndReason)
 	if s.QueuePosition > 0 {
@@ -127,12 +127,12 @@ func saidAt(m *store.MessageView) string {
 	return at.Local().Format("2006-01-02 15:04:05")
 }
 
-// Told is what a notice of the system tells a person.
+// Told returns the text of a system notice for a person.
 func Told(t *text.Printer, m *regie.SystemContent) string {
 	return cmp.Or(joinSentences(t, m.Said), m.Summary)
 }
 
-// toldBy returns what a message says to a person.
+// toldBy returns the text of a message for a person.
 func toldBy(t *text.Printer, m *regie.Message) string {
 	switch {
 	case m.AI != nil:

@@ -117,7 +117,7 @@ func forkChat(c *Conversation, name string) {
 	})
 }
 
-// Resume switches to the chat that a person names.
+// Resume replaces this chat with the one that a person names.
 func (c *Conversation) Resume(name string) {
 	root := c.Request.Root
 	loadBeside(c, func(ctx context.Context) (Past, error) {
@@ -137,7 +137,7 @@ func resumeChat(c *Conversation, name string) {
 		c.Resume(name)
 		return
 	case c.State == regie.SessionPaused && !c.Round.IsZero():
-		clear(c.Later) // what was put off before the pause is asked again
+		clear(c.Later) // requests put off before the pause are asked again
 		c.tellControl(true, c.Round, Control.Resume, "")
 		return
 	}
@@ -223,7 +223,7 @@ func revokeRule(c *Conversation, name string) {
 	}, func(rule store.StandingRule) { c.Note(Revoked(c.Text, &rule)) })
 }
 
-// showCost says what the chat and today have cost.
+// showCost shows the cost of the chat and of today.
 func showCost(c *Conversation, _ string) {
 	session, root, last := c.Session, c.Request.Root, c.Last
 	loadBeside(c, func(ctx context.Context) (out []string, err error) {
@@ -242,7 +242,7 @@ func showCost(c *Conversation, _ string) {
 	}, c.Stream.writeNotes)
 }
 
-// showCache says what is in the response cache of the workspace, or empties it.
+// showCache shows the statistics of the workspace's response cache, or empties it.
 func showCache(c *Conversation, word string) {
 	root := c.Request.Root
 	loadBeside(c, func(ctx context.Context) (string, error) {
@@ -277,7 +277,7 @@ func steerRun(c *Conversation, typed string) {
 	c.Send(typed, store.Steer)
 }
 
-// planUndo plans what would be taken back of the newest run, or of what is named.
+// planUndo plans the undo of the newest run, or of a named one.
 func planUndo(c *Conversation, rest string) {
 	if rest == "" && c.Last.IsZero() {
 		c.Note(c.Text.T("nothing was said in this chat"))

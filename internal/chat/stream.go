@@ -15,9 +15,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Stream writes a session's items as they come: the reply's text as it streams, each call as a
-// line, what ended a run otherwise than with an answer. What streamed is not written again when its
-// message comes; what is missing of it is.
+// Stream writes a session's items as they come: the streaming text of replies, a line for each
+// call, and why a run ended without an answer. It writes only the missing rest of a message after
+// its text has streamed.
 type Stream struct {
 	Out, Err io.Writer // the replies; all else
 	Text     *text.Printer
@@ -29,7 +29,7 @@ type Stream struct {
 	Apart bool
 
 	open io.Writer // where a line was begun and not ended
-	// prompted says that the prompt is on the current line.
+	// prompted says that the person's prompt is on the current line.
 	prompted bool
 
 	replies Replies
@@ -49,7 +49,7 @@ func (s *Stream) Own(id regie.ID, is bool) {
 	s.own[id] = is
 }
 
-// Note writes a line between the replies.
+// Note writes a line outside the replies.
 func (s *Stream) Note(line string) {
 	if !s.Apart || !s.replies.Telling() {
 		s.startLine()
@@ -63,7 +63,7 @@ func (s *Stream) writeNotes(lines []string) {
 	}
 }
 
-// writeQuote writes what a person said.
+// writeQuote writes a person's message.
 func (s *Stream) writeQuote(said string) { s.Note("› " + strings.ReplaceAll(said, "\n", "\n  ")) }
 
 // Telling reports whether a reply is being written that is not whole.
@@ -148,7 +148,7 @@ func (s *Stream) handleEvent(event *regie.Event) {
 		}
 	case regie.EventStreamReset:
 		told := s.replies.Reset()
-		switch line, long := ResetLine(s.Text, event); { // of a short one nobody has seen anything (decision 53)
+		switch line, long := ResetLine(s.Text, event); { // a short wait is not shown (decision 53)
 		case told:
 			s.Note(s.Text.T("… %s; what it said above does not count", line))
 		case long:
@@ -204,11 +204,11 @@ func (s *Stream) writeMessage(m *regie.Message) {
 	}
 }
 
-// maxUnreadable bounds what is shown of a reply that cannot be read, in bytes.
+// maxUnreadable limits the shown part of an unreadable reply, in bytes.
 const maxUnreadable = 2000
 
-// ToolNotice is what a message tells of tools that are away, a line for each toolkit; none for what
-// is no such message.
+// ToolNotice returns the text of a message about unavailable tools, a line for each toolkit; nil
+// for other messages.
 func ToolNotice(t *text.Printer, m *regie.Message) []string {
 	notice, ok := m.ToolNotice()
 	if !ok {
@@ -281,13 +281,13 @@ func joinSentences(t *text.Printer, sentences []regie.Sentence) string {
 	return strings.Join(out, " ")
 }
 
-// patience is how long a chat does not mention a repeated model call (decision 53).
+// patience is how long a chat waits before it mentions that a model call is retried (decision 53).
 const patience = 5 * time.Second
 
-// ResetLine says that a model call is repeated, why, and when, if not at once; long says that the
-// delay is long.
+// ResetLine says that a model call is retried, why, and after how long a wait; long reports a wait
+// of at least patience.
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
-	body := BodyOf(event) // what was erased is said without its reason
+	body := BodyOf(event) // an erased body has no reason
 	if wait := time.Duration(body.WaitMS) * time.Millisecond; wait >= patience {
 		seconds := strconv.Itoa(int(wait.Round(time.Second) / time.Second))
 		return t.T("the model is asked again in %s s: %s", seconds, string(body.Code)), true
@@ -298,7 +298,7 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 // FallbackLine says which provider goes on, and why (spec 3.6).
 func FallbackLine(t *text.Printer, event *regie.Event) string {
 	var f regie.Fallback
-	_ = json.Unmarshal(event.Body, &f) // what was erased is said without names
+	_ = json.Unmarshal(event.Body, &f) // an erased body has no names
 	return plain.Line(t.T("%s (%s) answers, because %s did not: %s", f.Provider, f.Model, f.Instead,
 		cmp.Or(t.Sentence(f.Why), f.Text)))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Tokens lists tokens and the logins of browsers, each with what it opens, and how long (spec
-// 11.2). Places are the workspaces that they may name.
+// Tokens lists tokens and browser logins, each with its scopes and its end (spec 11.2). Places are
+// the workspaces that they may name.
 func (p *Page) Tokens(tokens []regie.Token, places []regie.Workspace) {
 	for i := range tokens {
 		p.writeToken(&tokens[i], places)

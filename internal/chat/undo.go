@@ -10,9 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// UndoNamed fills in the run or undo that a person names: by its id, by its last four or more
-// characters, or by its first eight or more; "" and "last" mean the newest. It returns CodeBadID
-// for an impossible id.
+// UndoNamed sets the run or undo that a person names: by its id, its last four or more characters,
+// or its first eight or more. "" and "last" leave the choice of the newest to the engine. It
+// returns CodeBadID for an impossible id.
 func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	if name == "" || name == "last" {
 		return nil
@@ -21,8 +21,8 @@ func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	return err
 }
 
-// UndoPlan writes what an undo would do: each file with its diff, the conflicts, and the unchanged
-// files. It shows at most limit lines of each diff, unless that is 0. It reports whether there was
+// UndoPlan writes the effect of an undo: each file with its diff, the obstacles, and what stays
+// unchanged. It shows at most limit lines of each diff; 0 means all. It reports whether there was
 // more.
 func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 	again := !plan.Undoes.IsZero()
@@ -59,7 +59,7 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 	return more
 }
 
-// writeEffects lists what is not taken back.
+// writeEffects lists the effects that stay.
 func (p *Page) writeEffects(list []regie.Effect) {
 	if len(list) > 0 {
 		p.writeNote(p.Text.T("this cannot be undone and stays as it is:"))
@@ -139,7 +139,7 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// undoWords parses the arguments of /undo: an id; files alone; by force.
+// undoWords parses the arguments of /undo: an id, "files", "force".
 func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 	for word := range strings.FieldsSeq(rest) {
 		switch word {

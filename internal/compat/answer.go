@@ -26,8 +26,8 @@ type answer struct {
 	open  bool            // the text of the answer is
 }
 
-// format writes an answer in one API's form: whole, or as the events of a stream, of which begin
-// comes first, and end or fail last.
+// format writes an answer in one API's form: whole, or as a stream that starts with beginStream and
+// ends with endStream or streamError.
 type format interface {
 	encodeWhole(o *outcome) any
 	beginStream()
@@ -111,8 +111,8 @@ func (a *answer) finishAnswer(w http.ResponseWriter, result *outcome, err error)
 	}
 }
 
-// readRequest reads a request to an agent, with the session that it names. It passes on what a
-// provider answers, and reports then that nothing is left to do.
+// readRequest reads a request to an agent, with the session that it names. done says that the
+// request is answered already, by a provider.
 func (s *server) readRequest(w http.ResponseWriter, r *http.Request, api string,
 	parse func([]byte) (*agentRequest, error),
 ) (a *agentRequest, done bool, err error) {
@@ -130,7 +130,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request, api string,
 	return a, false, err
 }
 
-// setHeaders says where the answer stands, and what of the request has no effect.
+// setHeaders names the session of the answer, and the request's parameters without effect.
 func setHeaders(w http.ResponseWriter, a *agentRequest, sent *submitted) {
 	w.Header().Set(HeaderSession, sent.SessionID.String())
 	if sent.keyed && sent.Duplicate {

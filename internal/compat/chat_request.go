@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// chatRequest is a request of Chat Completions. What stands in Rest has no effect on an agent, or
-// is not known and refused.
+// chatRequest is a request of Chat Completions. Members in Rest either have no effect on an agent,
+// or are unknown and refused.
 type chatRequest struct {
 	Model             string            `json:"model"`
 	Messages          []chatMessage     `json:"messages"`
@@ -99,8 +99,7 @@ func parseChat(data []byte) (*agentRequest, error) {
 	return out, err
 }
 
-// toClientTool returns a function as the model is told of it; those of a namespace have a flat
-// name.
+// toClientTool converts a function for the model; a function in a namespace gets a flat name.
 func (f *functionTool) toClientTool(namespace string) regie.ClientTool {
 	return regie.ClientTool{
 		Name: flatName(namespace, f.Name), Namespace: namespace, Description: f.Description,

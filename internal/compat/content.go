@@ -41,7 +41,7 @@ func partsOf(content jsontext.Value, param string) (out []part, err error) {
 	return out, nil
 }
 
-// textOf reads a content whose parts are all text: of the types given, or refusals.
+// textOf reads a content with only text parts: of the given types, or refusals.
 func textOf(content jsontext.Value, param string, types ...string) (string, error) {
 	parts, err := partsOf(content, param)
 	var texts []string

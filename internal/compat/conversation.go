@@ -25,8 +25,7 @@ type agentRequest struct {
 	stream   bool
 	metadata map[string]string
 	ignored  []string
-	// session is the one that the request names, round the one whose answer it goes on from; zero:
-	// any.
+	// session is the session that the request names, round the round that it continues; zero: any.
 	session, round regie.ID
 	// previous is the answer that a request of Responses goes on from; empty: none.
 	previous string
@@ -41,7 +40,7 @@ type message struct {
 	// results are those that a client gives of calls, by its own ids, in a message of the role
 	// tool.
 	results []clientResult
-	param   string // where it stands
+	param   string // its place in the request
 	// reference is the id of an item of an earlier response that takes the place of this message;
 	// empty: none.
 	reference string
@@ -85,8 +84,8 @@ func afterLastReply(messages []message) []message {
 	return messages
 }
 
-// answeredSession finds the session whose calls the last messages of a request answer; ok is false
-// where they answer none of ours.
+// answeredSession finds the session of the calls that the last messages answer; ok is false
+// without results, with results of unknown calls, or of several sessions.
 func answeredSession(messages []message) (session regie.ID, ok bool) {
 	for _, m := range afterLastReply(messages) {
 		for _, result := range m.results {
@@ -105,9 +104,9 @@ func notLast(m *message) error {
 	return badParameter(m.param, "the last message is neither the user's nor a result of a call")
 }
 
-// newInput returns what a request adds to a session: the results of its calls, and what the user
-// says behind the last reply. What stands before is there already. Where a session is only named,
-// its client may send anything before its last message, which alone is taken (decision 35).
+// newInput returns the new part of a request: the results of its calls, and the user's text after
+// the last reply. The session has the earlier messages. If the request only names a session, its
+// client may send anything before its last message; only that one is used (decision 35).
 func (a *agentRequest) newInput() (text string, results []regie.ClientResult, err error) {
 	last := afterLastReply(a.messages)
 	if len(last) == 0 {

@@ -3,7 +3,7 @@
 // is a model. A request to one becomes a message of a session, and its answer is what the round
 // says; a request for provider/model goes to that provider as it is, without a session.
 //
-// The package stores nothing and decides nothing of rounds: what it is told comes from the
-// session's log, so a client that asks again is answered from there. A request is served on its own
-// goroutine; a timer, which is stopped before the handler returns, keeps a silent stream alive.
+// The package stores nothing and decides nothing about rounds: it reads the session's log, so it
+// answers a repeated request from there. A request is served on its own goroutine; a timer, stopped
+// before the handler returns, keeps a silent stream alive.
 package compat

@@ -99,8 +99,8 @@ var errorTypes = map[int]string{
 	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
 }
 
-// toAnthropic returns an error as Anthropic's clients read it. Our own code and the parameter stand
-// in its details.
+// toAnthropic returns an error as Anthropic's clients read it. Our own code and the parameter stand in
+// its details.
 func (e *wireError) toAnthropic() map[string]any {
 	kind := "invalid_request_error"
 	if e.status >= http.StatusInternalServerError {
@@ -147,8 +147,8 @@ func isTemporary(code regie.Code) bool {
 	return code == regie.CodeEngineGone || code == regie.CodeDatabaseLocked || code == regie.CodeDatabaseDown
 }
 
-// writeError answers with an error, in the form that its client reads. X-Should-Retry keeps clients
-// from repeating by themselves what is refused for good or was begun.
+// writeError answers with an error in the form of the client's API. X-Should-Retry stops clients
+// from retrying a final refusal or a request after its work began.
 func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	why := s.wireErrorOf(r, err)
 	wire, status := why.openAI()

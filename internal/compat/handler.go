@@ -21,15 +21,15 @@ const HeaderSession = "X-Regie-Session"
 // headerIgnored lists the parameters of a request that have no effect on an agent.
 const headerIgnored = "X-Regie-Ignored"
 
-// Config sets up a Handler. Service and Workspace are required. Whoever mounts it has authenticated
-// the caller.
+// Config sets up a Handler. Service and Workspace are required. The caller that mounts the Handler
+// authenticates requests.
 type Config struct {
 	Service *control.Service
 	// Workspace is where sessions of clients live.
 	Workspace func(ctx context.Context) (regie.Workspace, error)
-	// OnApproval says what becomes of a call that needs an approval (decision 35), for tokens that
-	// say nothing of it: the model is told that it may not, or the round waits and the answer names
-	// the approval. Empty: DenyAndGoOn.
+	// OnApproval decides about calls that need an approval (decision 35), for tokens without a
+	// setting of their own. Either the model gets a refusal, or the round waits and the answer
+	// names the approval. Empty: DenyAndGoOn.
 	OnApproval approval.OnApproval
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string
@@ -41,8 +41,8 @@ type Config struct {
 
 type server struct{ Config }
 
-// approvalPolicy returns what the caller's token says of approvals, or the server's own setting
-// where it says nothing (decision 35).
+// approvalPolicy returns the approval setting of the caller's token, or the server's default if the
+// token has none (decision 35).
 func (s *server) approvalPolicy(ctx context.Context) approval.OnApproval {
 	if caller := access.From(ctx); caller != nil && caller.Token.OnApproval != "" {
 		return approval.OnApproval(caller.Token.OnApproval)

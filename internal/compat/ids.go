@@ -8,9 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Ids that clients are given name what is stored, so that nothing need be looked up for them: a
-// call and its session, a round and its session. An item of a response is a call, or the
-// message of a round.
+// Client ids contain the stored ids, so that no lookup is needed: a call with its session, a round
+// with its session. An item of a response is a call, or the message of a round.
 const (
 	callPrefix     = "call_"
 	responsePrefix = "resp_"

@@ -11,8 +11,8 @@ import (
 // stopReasons are the finish reasons in the words of Messages.
 var stopReasons = map[string]string{finishStop: "end_turn", finishLength: "max_tokens", finishTools: "tool_use"}
 
-// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what the request
-// itself comes to, three bytes a token; of a provider's model that provider's own count.
+// countTokens serves POST /v1/messages/count_tokens: for an agent an estimate of the request's
+// size, three bytes a token; for a provider's model that provider's count.
 func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 	a, done, err := s.readRequest(w, r, APICount, parseMessages)
 	if done {
@@ -33,7 +33,7 @@ type messagesAnswer struct{ *answer }
 
 func newMessagesAnswer(a *answer) format { return messagesAnswer{a} }
 
-// encodeObject returns the message as it stands.
+// encodeObject returns the message in the form of the Messages API.
 func (m messagesAnswer) encodeObject(content []any, reason any, used regie.Usage) map[string]any {
 	return map[string]any{
 		"id": messageID(m.round), "type": "message", "role": "assistant", "model": m.model, "content": content,
@@ -109,8 +109,8 @@ func toolUse(o *outcome, call *regie.Call, input jsontext.Value) map[string]any 
 	}
 }
 
-// messagesUsage says what was used as Messages counts it: what came from a cache or went into one
-// is no input beside it.
+// messagesUsage converts usage to the form of Messages, which does not count tokens read from or
+// written to a cache as input.
 func messagesUsage(u regie.Usage) map[string]any {
 	return map[string]any{
 		"input_tokens": max(0, u.Input-u.CacheRead-u.CacheCreation), "output_tokens": u.Output,

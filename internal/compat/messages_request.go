@@ -109,7 +109,7 @@ func (in *messagesRequest) clientTools() ([]regie.ClientTool, error) {
 	return tools, nil
 }
 
-// allMessages returns those of the request, with what it says as system in front.
+// allMessages returns the messages of the request, after its system text.
 func (in *messagesRequest) allMessages() ([]message, error) {
 	var out []message
 	system, err := textOf(in.System, "system")
@@ -208,9 +208,9 @@ func (t *turn) toMessages(param string) ([]message, error) {
 	}
 }
 
-// resultText returns the result of a call as the model reads it: that the tool failed stands in
-// front. A note stands for an image or a document: the client repeats its thread with each request,
-// so that a refusal would end the conversation.
+// resultText returns a call's result for the model, with a note in front if the tool failed. A note
+// replaces an image or a document. A refusal would end the conversation, because the client repeats
+// its thread with each request.
 func (p *part) resultText(param string) (string, error) {
 	parts, err := partsOf(p.Content, param)
 	var texts []string

@@ -76,7 +76,7 @@ func checkName(name, param string, seen map[string]bool) error {
 	return nil
 }
 
-// checkCalls compares names of calls in a history with what a tool may be called.
+// checkCalls checks the names of calls in a history against the rules for tool names.
 func checkCalls(calls []regie.ImportedCall, param string) error {
 	for _, c := range calls {
 		if err := checkName(c.Name, param, map[string]bool{}); err != nil {
@@ -89,8 +89,7 @@ func checkCalls(calls []regie.ImportedCall, param string) error {
 	return nil
 }
 
-// chooseTools returns the tools that the model is told of. To force one is not possible: an agent
-// decides by itself.
+// chooseTools returns the tools for the model. A client cannot force one: the agent chooses.
 func chooseTools(tools []regie.ClientTool, choice, param string) ([]regie.ClientTool, error) {
 	switch choice {
 	case "", "null", `"auto"`:

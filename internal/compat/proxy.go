@@ -66,7 +66,7 @@ type Upstream struct {
 	Passes []string
 	// MaxTokens is the parameter that bounds an answer, in its vendor's word.
 	MaxTokens string
-	// Hide takes the key out of what the server says.
+	// Hide removes the key from the server's text.
 	Hide func(said []byte) []byte
 }
 
@@ -173,7 +173,7 @@ func (p *passing) sendRequest() (*http.Response, error) {
 		return nil, err
 	}
 	request.Header = p.requestHeader()
-	// nothing of what a client does beyond that is wanted: redirects, cookies
+	// RoundTrip leaves out the other work of an HTTP client: redirects, cookies
 	response, err := p.up.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
 		_ = response.Body.Close()
@@ -223,7 +223,7 @@ func (p *passing) writeFailure(err error) {
 	if neverSent(err) {
 		p.call.Money.Known = true
 	}
-	// nobody waits for it any more: the client has gone, or its token, or the server stops
+	// no one waits any more: the client has gone, its token was revoked, or the server stops
 	if cause := context.Cause(p.r.Context()); cause != nil {
 		p.call.Code = regie.CodeStopRequested
 		p.writeError(p.w, p.r, &problem{begun: true, err: cause})
@@ -351,15 +351,15 @@ func (p *passing) endOf(err error) {
 		return
 	}
 	p.call.Code = regie.CodeTruncatedStream
-	if p.r.Context().Err() != nil { // nobody waited for more of it
+	if p.r.Context().Err() != nil { // the client has gone
 		p.call.Code = regie.CodeStopRequested
 	}
 	// the end of the answer can be written no more
 	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0))
 }
 
-// usage is what an answer says of what it used, in the words of any API. The first two count what
-// came from a cache, or went into one, as input; Messages counts it beside that.
+// usage is the usage in an answer, in the members of every API. Prompt and Input include cached
+// tokens, except in Messages, which counts those separately.
 type usage struct {
 	Prompt  int64 `json:"prompt_tokens"`
 	Input   int64 `json:"input_tokens"`
@@ -375,7 +375,7 @@ type usage struct {
 	CacheRead     int64 `json:"cache_read_input_tokens"`
 }
 
-// takeUsage takes what a call used from answers: a later one says anew what it names.
+// takeUsage reads the usage from answers; a later answer replaces the members that it repeats.
 func (p *passing) takeUsage(answers ...[]byte) {
 	var u usage
 	for _, data := range answers {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// head is a request that is passed on: its members, of which the values go through byte for byte,
-// and what is looked at of them.
+// head is a request to pass on: its members, with their values byte for byte, and the parameters
+// that the proxy reads.
 type head struct {
 	members       []member
 	model         string
@@ -26,8 +26,8 @@ type member struct {
 	value jsontext.Value
 }
 
-// readHead reads a strict JSON object, each key of which stands once, and no further than a model
-// that is not passed on. Where a parameter cannot be as it is, it reads all else all the same.
+// readHead reads a strict JSON object with unique keys. It stops at a model that the proxy does not
+// serve. After an invalid parameter it still reads the rest.
 func readHead(data []byte, passes func(model string) bool) (h head, wrong error) {
 	h.answers = 1
 	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // which is read where it lies, and not copied

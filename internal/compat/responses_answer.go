@@ -36,7 +36,7 @@ func orNull(text string) any {
 	return text
 }
 
-// encodeObject returns the response as it stands.
+// encodeObject returns the response in the form of the Responses API.
 func (a *responsesAnswer) encodeObject(o *outcome) map[string]any {
 	output := []any{}
 	if o.text != "" || o.status == statusCompleted && len(o.calls) == 0 {
@@ -69,7 +69,7 @@ func (a *responsesAnswer) encodeObject(o *outcome) map[string]any {
 	}
 }
 
-// encodeFailed returns a response whose round failed.
+// encodeFailed returns the response of a failed round.
 func (a *responsesAnswer) encodeFailed(o *outcome, why string) map[string]any {
 	object := a.encodeObject(o)
 	object["error"] = map[string]any{"code": "server_error", "message": why}
@@ -198,7 +198,7 @@ func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
 }
 
-// serveResponse serves GET /v1/responses/{id}: the answer again, from what is stored.
+// serveResponse serves GET /v1/responses/{id}: the stored answer.
 func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	view, err := s.storedRound(r, regie.ScopeRead)
 	if err != nil {

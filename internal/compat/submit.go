@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// submitted is a message on its way: who asked, and where the answer stands.
+// submitted is a stored message and its session.
 type submitted struct {
 	dispatch.Run
 	summary store.SessionSummary
@@ -22,7 +22,7 @@ type submitted struct {
 	keyed, results bool
 }
 
-// submitRequest stores what a request says and starts its round.
+// submitRequest stores the request's message and starts its round.
 func (s *server) submitRequest(r *http.Request, a *agentRequest) (submitted, error) {
 	ctx := r.Context()
 	if err := s.checkAgent(ctx, a.model); err != nil {
@@ -44,7 +44,7 @@ func (s *server) submitRequest(r *http.Request, a *agentRequest) (submitted, err
 	return out, err
 }
 
-// runRequest returns what is asked of an agent in a workspace, without a session and what it says.
+// runRequest returns the request to an agent in a workspace, without session and message.
 func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.Workspace) dispatch.RunRequest {
 	return dispatch.RunRequest{
 		Agent: a.model, WorkspaceID: place.ID,
@@ -55,9 +55,9 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 	}
 }
 
-// placeRequest puts what a request says where it belongs: into the session that it names, into the
-// one whose calls it answers, or into one of its own. With a key the ids are the same each time:
-// the store knows the request again.
+// placeRequest places a request: in the session that it names, in the one that its results belong
+// to, or in a new one. With a key the ids are the same each time, so the store recognises a
+// repeated request.
 func (s *server) placeRequest(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted, error) {
 	if !a.session.IsZero() {
 		return s.continueSession(ctx, a, place, key)
@@ -91,7 +91,7 @@ func (a *agentRequest) clientID(key string) string {
 	return idOf("request", key, string(a.raw)).String()
 }
 
-// continueSession adds what a request has last to a session that is there.
+// continueSession adds the new part of a request to an existing session.
 func (s *server) continueSession(ctx context.Context, a *agentRequest, place regie.Workspace,
 	key string,
 ) (submitted, error) {
@@ -109,7 +109,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	in := s.runRequest(ctx, a, &place)
 	in.SessionID, in.Text, in.Results = a.session, text, results
 	in.ClientID, in.WhenBusy, in.LeavesApprovals = regie.NewID().String(), store.Steer, true
-	if len(results) > 0 { // the same results again are the same request, whatever the client calls it
+	if len(results) > 0 { // the same results are the same request, under any key
 		words := []string{"results", text}
 		for _, r := range results {
 			words = append(words, r.CallID.String(), r.Content)
@@ -132,9 +132,9 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	return out, err
 }
 
-// checkLast refuses a message that goes on from an answer behind which the session has gone on.
-// Rounds that their provider refused are no answers, and a message that is stored already, whose id
-// at its client is given, has its place.
+// checkLast refuses a message that continues an answer other than the session's last one. It
+// ignores rounds that their provider refused, and accepts a message that is stored already; client
+// is the message's id at its client.
 func (s *server) checkLast(ctx context.Context, a *agentRequest, client string) error {
 	if a.round.IsZero() {
 		return nil
@@ -197,7 +197,7 @@ func (s *server) findSession(ctx context.Context, session regie.ID, place regie.
 	return list[0], nil
 }
 
-// findRound returns a round whose session is open to the caller, else unknown.
+// findRound returns a round in a session that the caller may read, else unknown.
 func (s *server) findRound(ctx context.Context, round regie.ID, scope regie.TokenScope, unknown error) (store.RoundView,
 	error,
 ) {

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/sandbox"
 )
 
-// checkSandbox says what commands are confined by: which tier holds against probes from inside, and
-// what the stronger ones lack (spec 8.2).
+// checkSandbox reports the sandbox of commands: which tier withstands probes from inside, and what
+// the stronger ones lack (spec 8.2).
 func (x *exam) checkSandbox(ctx context.Context) {
 	if x.Commands == nil {
 		return

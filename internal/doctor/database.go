@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// checkDatabase examines the database, next to any running engine.
+// checkDatabase checks the database, also while other processes use it.
 func (x *exam) checkDatabase(ctx context.Context) {
 	check, cancel := context.WithTimeout(ctx, x.CheckTime)
 	defer cancel()

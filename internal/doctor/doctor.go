@@ -70,7 +70,7 @@ func (r Report) Count(status Status) (n int) {
 	return n
 }
 
-// Server is a configured model server and the result of a call to it.
+// Server is a configured model server with the result of a request to it.
 type Server struct {
 	Name, Type, BaseURL string
 	Local               bool // on this machine
@@ -93,8 +93,8 @@ type EngineState struct {
 	Unknown error // why it could not be told whether one runs
 }
 
-// Subject is what is examined. Its functions do what only the wiring can; each must return within a
-// few seconds.
+// Subject is the machine to examine. Its functions need the wiring; each must return within a few
+// seconds.
 type Subject struct {
 	Config      config.Config
 	ConfigError error  // what config.Load said
@@ -105,17 +105,17 @@ type Subject struct {
 	Server func(context.Context) *Server
 	// Engine looks for the engine of the data directory.
 	Engine func(context.Context) EngineState
-	// Shared examines the PostgreSQL that Config names; it is called only where it names one.
+	// Shared inspects the PostgreSQL that Config names; Examine calls it only if there is one.
 	Shared func(context.Context) postgres.Inspection
 	// Commands finds out what commands are confined by in the workspace of Dir; nil leaves it out.
 	Commands func(context.Context) sandbox.Found
-	// Project looks at what the workspace of a directory holds for agents; nil leaves it out.
+	// Project inspects the agent files in the workspace of a directory; nil leaves it out.
 	Project func(root string) Project
 	// CheckTime bounds the check of the database; zero means 20 s.
 	CheckTime time.Duration
 }
 
-// Examine checks everything and returns its findings. It continues after any failure, and ends
+// Examine checks everything and returns its findings. It continues after failed checks and ends
 // early only with the context.
 func Examine(ctx context.Context, s Subject) Report {
 	if s.CheckTime == 0 {
@@ -188,8 +188,8 @@ func (x *exam) addError(id string, err error) *Finding {
 	return f
 }
 
-// quoteSentence replaces the last argument of the sentence, the English text of another one, by
-// that sentence.
+// quoteSentence replaces the sentence's last argument, an English text, with the sentence that it
+// was made from.
 func (f *Finding) quoteSentence(said regie.Sentence) *Finding {
 	if !said.IsZero() {
 		f.Text.Args, f.Text.About = f.Text.Args[:len(f.Text.Args)-1], []regie.Sentence{said}
@@ -208,7 +208,7 @@ func (f *Finding) adviseDataDir() {
 	f.addFix("name another directory, on a local disk: export REGIE_DATA_DIR=/path/to/it")
 }
 
-// setCode says what a program reads of a failure.
+// setCode sets the error code for programs.
 func (f *Finding) setCode(code regie.Code) *Finding {
 	f.Code = code
 	return f
@@ -233,7 +233,7 @@ func Quote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// nearestDir returns the directory, or what is there of the way to it.
+// nearestDir returns the directory, or its nearest existing parent.
 func nearestDir(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {

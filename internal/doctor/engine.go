@@ -55,7 +55,7 @@ func (x *exam) checkWorkspace(context.Context) {
 	}
 }
 
-// isBelow reports whether a path is a directory or below it, links resolved.
+// isBelow reports whether a path is a directory or inside it, after resolving links.
 func isBelow(dir, path string) bool {
 	within, err := filepath.Rel(workspace.Resolved(dir), workspace.Resolved(path))
 	return err == nil && filepath.IsLocal(within)

@@ -18,7 +18,7 @@ type Project struct {
 	Bad []string
 }
 
-// checkProject looks at what the files of a workspace say to agents, and whether that counts.
+// checkProject checks the agent files of a workspace, and whether they take effect.
 func (x *exam) checkProject(root string, p Project) {
 	if p.Broken != nil {
 		x.addError("project", p.Broken).setSubject(p.File).addFix("correct %s; no run begins here before that", p.File)

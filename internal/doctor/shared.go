@@ -43,7 +43,7 @@ func (x *exam) explainUnreachable(in *postgres.Inspection) {
 	}
 }
 
-// checkSchema looks at the schema and at what the user may do there.
+// checkSchema checks the schema and the user's rights there.
 func (x *exam) checkSchema(in *postgres.Inspection) {
 	have, want := strconv.FormatInt(in.Current, 10), strconv.FormatInt(in.Newest, 10)
 	switch code := regie.CodeOf(in.Err); {

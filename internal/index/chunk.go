@@ -25,7 +25,7 @@ type chunk struct {
 type mark struct {
 	line   int // from 0
 	symbol string
-	// whole says that what begins here does not share a chunk with what stands before it, however
+	// whole says that the part starting here never shares a chunk with the text before it, however
 	// small both are.
 	whole bool
 }
@@ -64,7 +64,7 @@ func (s *source) lineAt(n int) []byte {
 	return bytes.TrimRight(s.text[s.lines[n]:s.lines[n+1]], "\r\n")
 }
 
-// isBlank reports whether nothing stands in a line.
+// isBlank reports whether a line is empty or white space.
 func (s *source) isBlank(n int) bool { return len(bytes.TrimSpace(s.lineAt(n))) == 0 }
 
 // sizeOf returns that of some lines, in bytes.
@@ -96,9 +96,9 @@ var markers = func() map[string]marker {
 	return out
 }()
 
-// cutChunks cuts a text into chunks (spec 8.3): at the declarations or headings where the kind of
-// file is known, else at paragraphs. Each line of the text that is not blank stands in exactly one
-// chunk, in pieces where one line is longer than a chunk may be.
+// cutChunks cuts a text into chunks (spec 8.3): at declarations or headings in known kinds of
+// files, else at paragraphs. Each line that is not blank is in exactly one chunk; a line longer
+// than a chunk is split.
 func cutChunks(name string, text []byte) []chunk {
 	src := newSource(name, text)
 	var marks []mark
@@ -115,8 +115,8 @@ type part struct {
 	whole    bool
 }
 
-// packChunks makes chunks of what stands between marks: small neighbours come together, what is
-// large is split.
+// packChunks makes chunks of the text between marks: it joins small neighbours and splits large
+// parts.
 func packChunks(src *source, marks []mark) []chunk {
 	var out []chunk
 	var held *part
@@ -158,7 +158,7 @@ func packChunks(src *source, marks []mark) []chunk {
 
 const maxSymbol = 200 // bytes
 
-// symbolName names a chunk after what stands in it.
+// symbolName names a chunk after its symbols.
 func (p *part) symbolName() string {
 	var out strings.Builder
 	for i, s := range p.symbols {
@@ -179,8 +179,8 @@ func (p *part) symbolName() string {
 	return out.String()
 }
 
-// splitPart makes chunks of a part, more than one where it is too large: at the blank line in its
-// later half that stands least deep, else at the least deep line there.
+// splitPart makes chunks of a part. It splits a part that is too large at the least indented blank
+// line of its later half, else at the least indented line there.
 func (s *source) splitPart(p *part) []chunk {
 	var out []chunk
 	from, to := s.trimBlank(p.from, p.to)
@@ -225,7 +225,7 @@ func (s *source) breakAt(from, to int) int {
 			depth -= 6
 		}
 		if closesBlock(s.lineAt(n)) {
-			depth += 16 // it belongs to what stands before
+			depth += 16 // it belongs to the text before
 		}
 		if depth < cost {
 			best, cost = n, depth
@@ -241,7 +241,7 @@ func closesBlock(line []byte) bool {
 
 const tabWidth = 4
 
-// indentOf returns how deep a line stands, in columns.
+// indentOf returns the indent of a line, in columns.
 func indentOf(line []byte) int {
 	n := 0
 	for _, b := range line {

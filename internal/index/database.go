@@ -143,7 +143,7 @@ func createFile(ctx context.Context, path string) error {
 	return errors.Join(inTransaction(ctx, pool, func(tx *sql.Tx) error { return resetWords(ctx, tx) }), pool.Close())
 }
 
-// resetWords empties the index but for vectors and what they cost.
+// resetWords empties the index except for vectors and their costs.
 func resetWords(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, fmt.Sprintf("%s; %s; PRAGMA application_id = %d; PRAGMA user_version = %d",
 		vectorSchema, wordSchema, application, wordsVersion))

@@ -42,13 +42,13 @@ func longLines(data []byte) bool {
 	return len(data)/lines > longAverage || longest > len(data)/longestShare
 }
 
-// privateKey is a key as it stands in a text: in notes, in tests, in what somebody has pasted.
-// Files that are keys by their names are never read.
+// privateKey matches a private key inside a text, such as notes or tests. Files with the names of
+// keys are never read.
 var privateKey = regexp.MustCompile(
 	`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-----END [A-Z0-9 ]*-----)?`)
 
-// withoutKeys takes private keys out of a text, whose lines keep their numbers: what is indexed is
-// shown to models, and sent to an embedder.
+// withoutKeys removes private keys from a text and keeps the line numbers: models and the embedder
+// see indexed text.
 func withoutKeys(text []byte) []byte {
 	if !bytes.Contains(text, []byte("PRIVATE KEY")) {
 		return text

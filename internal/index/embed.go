@@ -24,11 +24,11 @@ type Money struct {
 	PerDay int64
 }
 
-// Embedded is what embedding did, and where it stands.
+// Embedded is the result of an embedding run and the state of the index after it.
 type Embedded struct {
 	Model   string `json:"model,omitempty"` // empty where no embedder is configured
 	Made    int64  `json:"made"`            // texts that were embedded
-	Cut     int64  `json:"cut"`             // of those, texts of which the model took the beginning alone
+	Cut     int64  `json:"cut"`             // of those, texts that the model truncated
 	Refused int64  `json:"refused"`         // texts that the model cannot embed
 	Missing int64  `json:"missing"`         // chunks that have not been embedded yet
 	Tokens  int64  `json:"tokens"`
@@ -62,12 +62,12 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 // Free reports whether embedding costs nothing.
 func (x *Index) Free() bool { return x.config.Money.Known && x.config.Money.Price.Free() }
 
-// Embed embeds the chunks that have no vector yet, the oldest first. It stores a batch before it
-// sends the next, so that a kill pays for one batch twice at most, and it embeds no text again
-// that has a vector. Others search and update meanwhile; Embed takes in what they add. One Embed
-// runs at a time, in whatever process. A failing embedder is no error: Reason says why. progress
-// may be nil, and is called on the caller's goroutine. Embed returns the context's error and the
-// codes of Open.
+// Embed embeds the chunks that have no vector yet, the oldest first. It stores each batch before it
+// sends the next, so a kill pays for at most one batch twice. It embeds no text twice. Other
+// goroutines may search and update meanwhile; Embed includes the chunks that they add. One Embed
+// runs at a time, across processes. A failing embedder is no error: Reason says why. progress may
+// be nil; Embed calls it on the caller's goroutine. Embed returns the context's error and the codes
+// of Open.
 func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedded, err error) {
 	if x.config.Embedder == nil {
 		return out, nil
@@ -222,9 +222,9 @@ func (e *embedding) readBatch(ctx context.Context, db *database) (b batch, err e
 	return b, err
 }
 
-// storeBatch stores what a batch brought: a vector for each text, or that the model cannot embed
-// it. It notes that the batch is done, unless the words were made anew meanwhile: then other chunks
-// have its numbers.
+// storeBatch stores the result of a batch: a vector for each text, or a mark that the model cannot
+// embed it. It notes that the batch is done, unless the words were rebuilt meanwhile: then other
+// chunks have its numbers.
 func (e *embedding) storeBatch(ctx context.Context, b *batch, made *sent) error {
 	dimensions := int64(made.vectorSize())
 	if b.space.dimensions != 0 && dimensions != 0 && dimensions != b.space.dimensions {
@@ -303,16 +303,15 @@ func (e *embedding) writeTx(ctx context.Context, fn func(ctx context.Context, tx
 	})
 }
 
-// The index keeps maxOrphans vectors without a chunk for texts that come back, beside as many as
-// there are with one, and the vectors of maxSpaces embedders, those used last: a person who goes to
-// and fro between two pays for each once.
+// The index keeps maxOrphans vectors of removed texts plus as many as it has live ones, because
+// texts come back. It keeps the vectors of the maxSpaces embedders used last: a person who
+// alternates between two pays for each once.
 const (
 	maxOrphans = 1000
 	maxSpaces  = 3
 )
 
-// removeUnused notes that an embedder was used, and removes what is no longer of use once all
-// chunks have a vector.
+// removeUnused marks an embedder as used, and removes unused vectors once all chunks have one.
 func (e *embedding) removeUnused(ctx context.Context, s space) error {
 	if s.id == 0 || e.done == 0 {
 		return nil

@@ -13,16 +13,16 @@ import (
 
 // Config sets up an Index.
 type Config struct {
-	// Path is the index's file. Its directory is made where it is missing; files that belong to it
-	// lie beside it under longer names.
+	// Path is the index's file. Open makes its directory; related files have longer names in the
+	// same directory.
 	Path string
 	// MaxFile is how many bytes a file has at most to be indexed; zero means 1 MiB.
 	MaxFile int64
-	// Embedder turns texts into vectors; nil leaves the search lexical. NoEmbedder says why there
-	// is none, where one is configured.
+	// Embedder turns texts into vectors; nil leaves the search lexical. NoEmbedder says why a
+	// configured one is missing.
 	Embedder   provider.Embedder
 	NoEmbedder regie.Sentence
-	// Money is what the embedder costs.
+	// Money is the embedder's price and budget.
 	Money Money
 }
 
@@ -37,7 +37,7 @@ const (
 	Hybrid  Mode = "hybrid"  // by words and by vectors, fused
 )
 
-// Query is what is looked for.
+// Query is a search.
 type Query struct {
 	Text  string // words, identifiers, a question; no character of it is syntax
 	Limit int    // hits that are wanted; zero means 10, and there are at most 100
@@ -49,12 +49,12 @@ type Hit struct {
 	Path   string  `json:"path"`
 	Start  int     `json:"start"` // lines, from 1
 	End    int     `json:"end"`
-	Symbol string  `json:"symbol,omitempty"` // the declaration or the headings that it stands under
+	Symbol string  `json:"symbol,omitempty"` // its declaration or headings
 	Text   string  `json:"text"`
 	Score  float64 `json:"score"` // larger is better; it means nothing beyond one answer
 }
 
-// Answer is what a search found, the best first.
+// Answer is the result of a search, the best hits first.
 type Answer struct {
 	Mode Mode `json:"mode"`
 	// Reason says why the answer is lexical only, where more was to be expected.
@@ -162,11 +162,11 @@ func (x *Index) useDatabase(ctx context.Context, locked bool, fn func(*database)
 	}
 }
 
-// replaceDatabase opens the database anew in place of a damaged one.
+// replaceDatabase replaces a damaged database with a new one.
 func (x *Index) replaceDatabase(ctx context.Context, damaged *database, locked bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.db != damaged { // somebody else has seen to it
+	if x.db != damaged { // another goroutine has replaced it
 		return nil
 	}
 	fresh, err := openDatabase(ctx, x.config.Path, locked, damaged.file)

@@ -17,8 +17,8 @@ const (
 // lockPause is how often a writer asks again for the lock that another process holds.
 const lockPause = 20 * time.Millisecond
 
-// lockFile takes the lock beside the file at path; the kernel returns it when the process dies. It
-// polls, because a call that waits in the kernel cannot be cancelled.
+// lockFile locks path.lock; the kernel releases the lock when the process dies. It polls, because a
+// call that waits in the kernel cannot be cancelled.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

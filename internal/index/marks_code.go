@@ -15,13 +15,13 @@ var declares = regexp.MustCompile(`(?i)^\s*(?:@\w+\s+|#\[[^\]]*\]\s*)*` +
 	`protocol|extension|mixin|message|service|rpc|contract|library|macro_rules!|sub|proc|theorem|lemma|create\s+(?:or\s+replace\s+)?(?:table|view|function|index|trigger|procedure))` +
 	`\s+(?:if\s+not\s+exists\s+)?([\p{L}_$"<][\p{L}\p{N}_$.:<>,"'?!=-]*)`)
 
-// assigned finds a function that is given a name: const f = (x) => …
+// assigned matches a function that is assigned to a name: const f = (x) => …
 var assigned = regexp.MustCompile(`^\s*(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+([\p{L}_$][\p{L}\p{N}_$]*)\s*(?::[^=]*)?=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*(?::[^=]*)?=>|[\p{L}_$][\p{L}\p{N}_$]*\s*=>)`)
 
-// called finds what a function in the manner of C is called: the name before its bracket.
+// called matches the name of a C-like function: the name before its bracket.
 var called = regexp.MustCompile(`^[\p{L}_~][\p{L}\p{N}_\s*&:<>,\[\].~@$]*?[\s*&:]?([\p{L}_~$][\p{L}\p{N}_:~$]*)\s*\(`)
 
-// method finds what a function in a class is called, in languages that have no word for it.
+// method matches the name of a method in languages without a keyword for functions.
 var method = regexp.MustCompile(`^\s+(?:(?:public|private|protected|internal|static|final|abstract|override|virtual|async|readonly|synchronized|native|inline|get|set|const)\s+)*` +
 	`(?:[\p{L}_][\p{L}\p{N}_<>,.?\[\]]*[\s*&]+)*([\p{L}_$#~][\p{L}\p{N}_$]*)\s*\([^;]*$`)
 
@@ -33,8 +33,8 @@ var notNames = map[string]bool{
 	"typeof": true, "when": true, "match": true, "super": true,
 }
 
-// Bounds of what a hostile file could make costly: how many lines of comments over a declaration
-// belong to it, and how much of a line is looked at.
+// Limits against hostile files: how many comment lines above a declaration belong to it, and how
+// much of a line is read.
 const (
 	maxComment = 200
 	maxLine    = 400
@@ -72,7 +72,7 @@ func codeMarks(src *source, braces bool) []mark {
 	return out
 }
 
-// declaredName returns the name of what a line declares, "" where it declares nothing.
+// declaredName returns the name that a line declares, or "".
 func declaredName(line []byte, depth int, braces bool) string {
 	if m := declares.FindSubmatch(line); m != nil {
 		name, _, _ := strings.Cut(strings.TrimLeft(string(m[2]), "\"<"), "<")

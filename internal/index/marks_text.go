@@ -7,7 +7,7 @@ import (
 
 const headingJoin = " > "
 
-// headings keeps the headings that a line stands under.
+// headings keeps the headings above a line.
 type headings struct {
 	levels []int
 	titles []string

@@ -20,12 +20,12 @@ const (
 	supporters   = 6
 	supportDecay = 0.7
 
-	// repeated is what a further chunk of one file counts, compared with the one before it: a
-	// person wants several places to look at.
+	// repeated is the weight of a further chunk of one file relative to the one before: a person
+	// wants several places to look at.
 	repeated = 0.8
 
-	// Tests and data hold the words of what they are about, and seldom are the answer; unless the
-	// question speaks of them.
+	// Tests and data repeat the words of their subject but seldom are the answer, unless the
+	// question mentions them.
 	testShare = 0.7
 	dataShare = 0.5
 )
@@ -72,7 +72,7 @@ var dataEnds = map[string]bool{
 	".snap": true, ".golden": true, ".map": true,
 }
 
-// fileWeight returns what a file counts by what it is.
+// fileWeight returns the weight of a file by its kind.
 func fileWeight(name string, terms []string) float64 {
 	base, end := strings.ToLower(path.Base(name)), strings.ToLower(path.Ext(name))
 	switch {

@@ -108,8 +108,8 @@ func (x *Index) findHits(ctx context.Context, tx *sql.Tx, q Query, vector []floa
 	return err
 }
 
-// matchQuery ranks the best chunks that hold a term. Not ORDER BY rank: FTS5 would sort all
-// matches by itself, which takes half as long again.
+// matchQuery ranks the best chunks that hold a term. It avoids ORDER BY rank: FTS5 would sort all
+// matches, which takes half as long again.
 const matchQuery = `SELECT t.id, -t.score, f.path FROM (
 	SELECT rowid AS id, bm25(terms, ` + weights + `) AS score FROM terms WHERE terms MATCH ?2
 	AND (?1 = '' OR rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE ` + underPath + `))

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// How an embedder that fails for the moment is asked again.
+// Retry limits for an embedder that fails temporarily.
 const (
 	attempts  = 4
 	firstRest = time.Second      // then twice as long each time
@@ -25,7 +25,7 @@ type sent struct {
 	usage     regie.Usage
 	estimated bool
 	reserved  int64 // of the day's budget
-	lost      int64 // tokens, at most, of requests whose answer was no use: nobody knows whether they are paid for
+	lost      int64 // upper bound of tokens in requests without a usable answer, which may be billed
 	tried     bool  // the embedder works, so what fails is the text
 }
 
@@ -55,8 +55,8 @@ func isEmbedders(err error) bool {
 	return errors.As(err, &failed) || errors.As(err, &refused)
 }
 
-// sendBatch embeds a batch. One of which some texts make the model fail is sent in halves, down to
-// those texts: they have no vector, and the others do.
+// sendBatch embeds a batch. If texts make the model fail, it halves the batch down to those texts:
+// they get no vector, the others do.
 func (e *embedding) sendBatch(ctx context.Context, texts []pending) (*sent, error) {
 	out := &sent{vectors: make([][]float32, len(texts))}
 	plain := make([]string, len(texts))
@@ -103,8 +103,8 @@ func (e *embedding) sendParts(ctx context.Context, texts []string, at, tries int
 	return e.sendParts(ctx, texts[half:], at+half, 1, out)
 }
 
-// forTheText reports whether an error may be for one of the texts: some make a model answer with
-// what is no number, which its server then cannot write, or refuse what it was given.
+// forTheText reports whether one of the texts may cause an error: some texts make a model return
+// NaN, which its server cannot encode, or refuse the input.
 func forTheText(err error) bool {
 	var failed *provider.Error
 	if !errors.As(err, &failed) {
@@ -130,7 +130,7 @@ func (e *embedding) askEmbedder(ctx context.Context, texts []string, tries int, 
 		made, err := e.embedder.Embed(ctx, provider.ForDocument, texts)
 		if err != nil {
 			out.lost += chargedTokens(err, texts)
-		} else if texts[0] == harmless { // it is nobody's text, and not counted with them
+		} else if texts[0] == harmless { // the probe is not one of the texts to count
 			out.lost += made.Usage.Input
 		}
 		var failed *provider.Error
@@ -153,9 +153,8 @@ func countTokens(texts []string) (n int64) {
 	return n
 }
 
-// chargedTokens returns how many tokens a request that failed costs at most. One that was not sent
-// costs nothing, nor does one that was refused; of one whose answer was lost or could not be used
-// nobody knows.
+// chargedTokens returns an upper bound of the tokens that a failed request costs. An unsent or
+// refused request costs nothing. The cost of a request with a lost or unusable answer is unknown.
 func chargedTokens(err error, texts []string) int64 {
 	var failed *provider.Error
 	switch {
@@ -182,7 +181,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// countBatch adds a batch to what was done, and returns what it cost.
+// countBatch adds a batch to the totals, and returns its cost.
 func (e *embedding) countBatch(made *sent) int64 {
 	for _, v := range made.vectors {
 		if v != nil {
@@ -195,7 +194,7 @@ func (e *embedding) countBatch(made *sent) int64 {
 	return e.costOf(made)
 }
 
-// costOf counts what a batch took, what was lost of it too, and returns what that costs.
+// costOf counts the tokens of a batch, lost ones included, and returns their cost.
 func (e *embedding) costOf(made *sent) int64 {
 	used := made.usage
 	used.Input += made.lost
@@ -210,11 +209,11 @@ func (e *embedding) costOf(made *sent) int64 {
 	return cost
 }
 
-// besides is what a model is told beside each text, in tokens and more than enough.
+// besides is an upper bound of the tokens that the model gets in addition to each text.
 const besides = 64
 
-// reserveNext takes from the day's budget what the next request costs at most, unless what is
-// reserved holds it beside what was used and lost.
+// reserveNext reserves the most that the next request can cost from the day's budget, unless the
+// current reservation covers it besides the used and lost tokens.
 func (e *embedding) reserveNext(ctx context.Context, out *sent, next int64) error {
 	money := &e.index.config.Money
 	if money.PerDay == 0 || money.Price.Free() {
@@ -254,8 +253,7 @@ func (e *embedding) reserveNext(ctx context.Context, out *sent, next int64) erro
 	return err
 }
 
-// bookFailed books what a batch that failed may have cost, and returns the rest of what was
-// reserved for it.
+// bookFailed books the possible cost of a failed batch, and returns the rest of its reservation.
 func (e *embedding) bookFailed(ctx context.Context, out *sent) error {
 	cost := e.costOf(out)
 	if cost == out.reserved {

@@ -2,7 +2,7 @@ package index
 
 import "strings"
 
-// englishStop and frenchStop are words that say nothing of what is looked for.
+// englishStop and frenchStop list words that carry no meaning in a query.
 const (
 	englishStop = `a about all also am an and any are as at be been being but by can could did do does doing each for from had has have having how i if in into
 		is it its just me my no nor not of on or our ours she should so some such than that the their them then there these they this those to too very was we

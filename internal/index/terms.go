@@ -44,8 +44,8 @@ func newSplitter() *splitter {
 	return &splitter{known: map[string]*word{}, times: map[string]int{}}
 }
 
-// spellTerms returns the terms of a text for FTS5, with a space after each. A term that stands n
-// times is repeated log2(n)+1 times: BM25 would not weigh it more for long either.
+// spellTerms returns the terms of a text for FTS5, each followed by a space. It repeats a term with
+// n occurrences log2(n)+1 times: BM25 would hardly weigh more of them.
 func (s *splitter) spellTerms(text string) string {
 	s.splitTerms(text, false)
 	var out strings.Builder
@@ -141,8 +141,8 @@ func wordRune(text string, at int) (size int, in bool) {
 	return size, r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// termsOf returns the terms of a word as it stands in a text: of a name its parts, each by its
-// English stem, and the whole of it.
+// termsOf returns the terms of a word in a text: for a name the English stems of its parts, and the
+// whole name.
 func termsOf(word string) []string {
 	if isNumber(word) {
 		return []string{foldAccents(strings.ToLower(strings.ReplaceAll(word, "_", "")))}
@@ -165,8 +165,8 @@ func termsOf(word string) []string {
 	return out
 }
 
-// frenchStems returns the French stems of a word's parts, of such as have accents also the stems
-// that they have without: people leave them out.
+// frenchStems returns the French stems of a word's parts, of such as have accents also the stems that
+// they have without: people leave them out.
 func frenchStems(word string) []string {
 	var out []string
 	if isNumber(word) {

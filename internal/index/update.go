@@ -19,11 +19,11 @@ import (
 
 const (
 	maxWorkers    = 8
-	readAhead     = 16 // files that wait to be written, beside one that each worker has
+	readAhead     = 16 // files that wait to be written, besides one for each worker
 	progressEvery = 50 * time.Millisecond
 )
 
-// known is what the index has of a file.
+// known is the index's record of a file.
 type known struct {
 	id        int64
 	stamp     workspace.Stamp
@@ -63,11 +63,11 @@ type chunkRow struct {
 	path, symbols, body string // terms
 }
 
-// Update brings the index up to what the workspace holds (spec 8.3): it reads files whose stamp
-// has moved, cuts those with another content into chunks, and takes out those that have gone.
-// Updates of one index, in whatever processes, come one after the other. progress may be nil; it
-// is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the
-// context ended stays. It returns the context's error and the codes of Open.
+// Update updates the index from the workspace (spec 8.3): it reads files with a changed stamp,
+// chunks those with changed content, and removes deleted files. Updates of one index take turns,
+// across processes. progress may be nil; Update calls it on the caller's goroutine, at most every
+// 50 ms and at the end. Work done before the context ended stays. Update returns the context's
+// error and the codes of Open.
 func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summary, err error) {
 	started := time.Now()
 	unlock, err := lockFile(ctx, x.config.Path)
@@ -102,7 +102,7 @@ func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, 
 	return x.Update(ctx, progress)
 }
 
-// update walks the workspace, reads files with some workers, and writes what they made on the
+// update walks the workspace, reads files with several workers, and writes their results on the
 // caller's goroutine.
 type update struct {
 	index    *Index
@@ -169,7 +169,7 @@ func (u *update) findChanged(ctx context.Context) error {
 	return err
 }
 
-// writeFiles stores what the workers make of the files, and takes out those that have gone.
+// writeFiles stores the workers' results, and removes deleted files.
 func (u *update) writeFiles(ctx context.Context, w *writer) error {
 	inner, cancel := context.WithCancel(ctx)
 	files := u.readFiles(inner)
@@ -293,7 +293,7 @@ func (u *update) showProgress(p Progress, last bool) {
 	}
 }
 
-// countIndexed counts what is in the index.
+// countIndexed counts the files in the index.
 func (u *update) countIndexed(ctx context.Context) error {
 	rows, err := u.db.read.QueryContext(ctx, "SELECT skipped, count(*) FROM files GROUP BY skipped")
 	if err != nil {

@@ -26,7 +26,7 @@ type questions struct {
 	breaker provider.Breaker
 }
 
-// embedQuestion returns the vector of a question, or why there is none.
+// embedQuestion returns the vector of a question, or the reason for its absence.
 func (x *Index) embedQuestion(ctx context.Context, text string) ([]float32, regie.Sentence) {
 	if strings.TrimSpace(text) == "" {
 		return nil, regie.Sentence{}
@@ -60,7 +60,7 @@ func (x *Index) embedQuestion(ctx context.Context, text string) ([]float32, regi
 }
 
 // vectorCache holds the signs of a space's vectors. It reads them at the first search, and then
-// what is new.
+// only new ones.
 type vectorCache struct {
 	mu    sync.RWMutex
 	token string // of the vectors when they were read, see the table meta
@@ -69,8 +69,8 @@ type vectorCache struct {
 	set   *vector.Set
 }
 
-// loadVectors reads what is new, and returns the set; nil where nothing is embedded. The caller
-// holds mu while it uses the set.
+// loadVectors reads new vectors into the set, which is nil without any. The caller holds mu while
+// it uses the set.
 func (v *vectorCache) loadVectors(ctx context.Context, tx *sql.Tx, name string) error {
 	token, err := metaValue(ctx, tx, "vectors")
 	if err != nil {
@@ -100,8 +100,8 @@ func (v *vectorCache) loadVectors(ctx context.Context, tx *sql.Tx, name string) 
 	return rows.Err()
 }
 
-// nearestChunks returns the chunks whose texts lie nearest to a question, the nearest first; why
-// says what keeps them from being found.
+// nearestChunks returns the chunks with the texts nearest to a question, the nearest first; why
+// says why the search has no vectors.
 func (x *Index) nearestChunks(ctx context.Context, tx *sql.Tx, q Query, asked []float32, limit int,
 ) (found []ranked, why regie.Sentence, err error) {
 	v := &x.vectors

@@ -13,7 +13,7 @@ const (
 	commitAfter = 5 * time.Second
 )
 
-// readFiles returns what the index has of each file, by its path.
+// readFiles returns the index's record of each file, by its path.
 func readFiles(ctx context.Context, db *database) (map[string]*known, error) {
 	rows, err := db.read.QueryContext(ctx,
 		"SELECT id, path, sha256, size, mtime, ctime, indexed_at, skipped FROM files")
@@ -36,9 +36,9 @@ func readFiles(ctx context.Context, db *database) (map[string]*known, error) {
 	return out, rows.Err()
 }
 
-// writer writes files, each whole or not at all, some in a commit. It belongs to one goroutine,
-// whose caller holds the lock. The context of an update does not cut off its statements: what a
-// cancelled update has made is committed.
+// writer writes files, each completely or not at all, several in a commit. It belongs to one
+// goroutine; the caller holds the lock. The context of an update does not cancel its statements: a
+// cancelled update commits its finished files.
 type writer struct {
 	db    *database
 	tx    *sql.Tx

@@ -13,14 +13,14 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// maxDiff bounds what is shown of what a call would change, in bytes.
+// maxDiff limits the diff shown for a call, in bytes.
 const maxDiff = 16 << 10
 
-// ask is a question to a person.
+// ask is an approval or a question for a person.
 type ask struct {
 	Kind string `json:"kind" jsonschema:"approval or question"`
 	ID   string `json:"id" jsonschema:"of the approval or the question"`
-	// Calls are the undecided ones of an approval.
+	// Calls lists the undecided calls of an approval.
 	Calls    []asked  `json:"calls,omitempty"`
 	Question string   `json:"question,omitempty"`
 	Options  []string `json:"options,omitempty"`
@@ -39,7 +39,7 @@ type asked struct {
 	Reasons  []string `json:"reasons,omitempty" jsonschema:"why it is asked about"`
 }
 
-// listAsks returns what a session asks people now.
+// listAsks returns the open approvals and questions of a session.
 func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) {
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) 
 	return out, nil
 }
 
-// english is the language of texts for models.
+// english is the language of model input.
 var english = text.New("en")
 
 // showCall returns a call as who decides on it has to see it: nothing in it acts or hides.
@@ -123,8 +123,9 @@ type reply struct {
 	Yes        *bool    `json:"yes,omitempty" jsonschema:"the answer to a yes or no question"`
 }
 
-// addApprovals offers the decisions of people, where the owner allows them to the client. They only
-// allow once: an answer for longer needs a person, in a surface that shows its scope.
+// addApprovals adds the tools that decide approvals and answer questions, if the owner has enabled
+// them for the client. They allow only once: a standing answer needs a person, on a surface that
+// shows its scope.
 func (s *server) addApprovals(to *mcp.Server) {
 	if !s.AllowApprovals {
 		return
@@ -217,12 +218,12 @@ func (s *server) canElicit(request *mcp.CallToolRequest) bool {
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
-// withoutRequests is the first version of the protocol without requests from the server to its
+// withoutRequests is the first version of the protocol without unsolicited requests from server to
 // client.
 const withoutRequests = "2026-07-28"
 
-// put puts the approvals of a session to the person at the client's end, one call after another,
-// and reports whether anything was decided. What the person leaves open stays in the inbox.
+// put asks the person at the client about the approvals of a session, one call after another, and
+// reports whether any was decided. Undecided calls stay in the inbox.
 func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session regie.ID) (decided bool, err error) {
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
@@ -281,7 +282,7 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 	return err == nil, overtaken(err)
 }
 
-// ignore drops the error of a client that could not ask: what is open stays open.
+// ignore drops the error of a client that could not ask: the request stays open.
 func ignore(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return nil

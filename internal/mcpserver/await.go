@@ -13,18 +13,18 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// errStands ends the following of a session that waits or is idle.
+// errStands ends following a session that has come to rest.
 var errStands = errors.New("the session stands")
 
-// errOver is the cause of a wait that reached its time limit.
+// errOver is the cause that ends a wait after its time.
 var errOver = errors.New("the wait is over")
 
 // maxWait bounds a wait in seconds.
 const maxWait = 600
 
-// await waits until a session is idle: its run has ended, or it waits for a person. It puts its
-// questions to the person at the client, where there is one. Reaching the time limit is no error
-// and stops nothing.
+// await waits until a session rests: its run has ended, or it waits for a person. It puts approvals
+// and questions to the person at the client, if there is one. The end of the time is no error and
+// stops nothing.
 func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, seconds int) error {
 	if seconds <= 0 {
 		return nil
@@ -47,7 +47,7 @@ func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, sessio
 	}
 }
 
-// stands follows a session until it is idle, and reports whether it asks people something then.
+// stands follows a session until it rests, and reports whether it then asks a person something.
 func (s *server) stands(ctx context.Context, session regie.ID, progress *progress) (asks bool, err error) {
 	view, err := s.Control.Session(ctx, session)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 	return asking(state), err
 }
 
-// stateOf returns the session's state from an event, "" for none: most changes come with their
-// cause.
+// stateOf returns the session state in an event, "" for none. Most state changes come with the
+// event that caused them.
 func stateOf(event *regie.Event) regie.SessionState {
 	var body struct {
 		State regie.SessionState `json:"state"`
@@ -89,7 +89,7 @@ func stateOf(event *regie.Event) regie.SessionState {
 	return body.State
 }
 
-// still reports whether a session in a state does nothing without input.
+// still reports whether a session in a state rests until new input comes.
 func still(state regie.SessionState) bool {
 	return state != regie.SessionActive && state != regie.SessionQueued && state != regie.SessionWaitingTask
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// refuse answers a request instead of the SDK, as a problem with a stable code.
+// refuse answers a request before the SDK sees it, as a problem with a stable code.
 func refuse(w http.ResponseWriter, r *http.Request, why error) {
 	code := regie.CodeOf(why)
 	status := httpread.Status(code)

@@ -12,11 +12,11 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// ofFiles begins the names of the tools for queries of a workspace.
+// ofFiles is the name prefix of the tools that query a workspace.
 const ofFiles = "files."
 
-// addQueries offers the workspace's queries under the names that models know them by (decision 27).
-// They are the registry's own: schema, description and what becomes of a call.
+// addQueries offers the workspace's queries under their model-facing names (decision 27). Schema,
+// description and execution are the registry's own.
 func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 	definitions, err := s.Control.Tools(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 	return nil
 }
 
-// reads are the hints of a read-only local tool.
+// reads returns the hints of a tool that changes nothing and contacts no other system.
 func reads() *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}

@@ -31,26 +31,25 @@ type Config struct {
 	Version string
 	// Log gets what an operator needs to see; nil discards it.
 	Log *slog.Logger
-	// Request is what a session is started with: its Root confines the server to one workspace, and
-	// to that one's sessions; without one a caller names a workspace that is known. Provider, model
-	// and agent may be left to the engine. The policy is the server's own.
+	// Request is the template of new sessions. Its Root limits the server to one workspace and its
+	// sessions; without one, a caller names a known workspace. Provider, model and agent are
+	// optional. The policy is the server's own.
 	Request dispatch.RunRequest
 	// Here takes the workspace although it is the home directory or /.
 	Here bool
 	// AllowApprovals lets the client decide approvals and answer questions (spec 4.4). Without it
-	// only people do: elsewhere, or where Elicit is set.
+	// only people do: on another surface, or through Elicit.
 	AllowApprovals bool
 	// Elicit puts approvals to the person at the client's end, where the client says that it can
 	// ask them (MCP elicitation).
 	Elicit bool
-	// Text is the language of the person at the client's end, who reads what is put to them and
-	// what a tool says that fails; nil is English. Over HTTP what does not come as far as a tool is
-	// told in the language of its request.
+	// Text is the language of the person at the client, for approvals, questions and tool errors;
+	// nil is English. Over HTTP, an error before the tool uses the language of its request.
 	Text *text.Printer
 }
 
-// Control is what a server asks of Regie; all of it is required. Over HTTP these are methods of the
-// service, over standard input and output those of a client.
+// Control is the server's access to Regie; all fields are required. Over HTTP these are methods of
+// the service, over standard input and output those of a client.
 type Control struct {
 	Submit        func(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
 	Stop          func(ctx context.Context, session regie.ID) (dispatch.Stopped, error)
@@ -81,8 +80,8 @@ const (
 	idleSession = 30 * time.Minute
 )
 
-// Handler serves streamable HTTP. The mount must check the caller: token, Host and Origin (spec
-// 11.2); the SDK's own protection against DNS rebinding stays on. It returns the errors of
+// Handler serves streamable HTTP. The caller that mounts it checks the token, Host and Origin (spec
+// 11.2); the SDK's own protection against DNS rebinding stays on too. It returns the errors of
 // Control.Tools.
 func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	s, err := newServer(ctx, c)
@@ -100,7 +99,7 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 func withCaller(next http.Handler) http.Handler {
 	verify := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		caller := access.From(ctx)
-		if caller == nil { // whoever mounted it lets in everybody, or the Control knows better
+		if caller == nil { // the mounting code admits everyone, or Control checks
 			return &auth.TokenInfo{}, nil
 		}
 		return &auth.TokenInfo{
@@ -161,7 +160,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
 	}
-	// the client has gone, closing its ends in any order
+	// the client has gone; it may close its ends in any order
 	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE, mcp.ErrConnectionClosed} {
 		if errors.Is(err, gone) {
 			return nil
@@ -200,8 +199,8 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 	return out, nil
 }
 
-// callWorkspace returns the one that a call is about: the server's own, or the known one that the
-// caller named by its id, its name or its directory. It returns CodeNotFound for any other, and
+// callWorkspace returns the one that a call is about: the server's own, or the known one that the caller
+// named by its id, its name or its directory. It returns CodeNotFound for any other, and
 // CodeBadRequest where it has to be named and was not.
 func (s *server) callWorkspace(ctx context.Context, named string) (regie.Workspace, error) {
 	if s.Request.Root != "" {
@@ -245,8 +244,8 @@ func (s *server) callerError(err error) error {
 	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
 }
 
-// checkMessages refuses a message in which a key stands twice, of which somebody else may read the
-// other one (spec 11.3).
+// checkMessages refuses a message with a duplicate key, because another parser may read the other
+// value (spec 11.3).
 func checkMessages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -265,7 +264,7 @@ func checkMessages(next http.Handler) http.Handler {
 	})
 }
 
-// newTool returns a tool whose errors are told with their codes.
+// newTool wraps a tool so that its errors carry their codes.
 func newTool[In, Out any](s *server,
 	run func(ctx context.Context, request *mcp.CallToolRequest, in In) (Out, error),
 ) mcp.ToolHandlerFor[In, Out] {

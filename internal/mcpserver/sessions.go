@@ -16,7 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Bounds of what is told, in bytes and in sessions.
+// Limits of answers, in bytes and in sessions.
 const (
 	maxAnswer   = 64 << 10
 	maxSessions = 100
@@ -38,7 +38,7 @@ type message struct {
 	Wait      int    `json:"wait,omitempty" jsonschema:"how many seconds to wait for the end, 0 to 600; the run goes on either way"`
 }
 
-// of is the input of what is about one session.
+// of is the input of a tool about one session.
 type of struct {
 	SessionID string `json:"session_id" jsonschema:"the session"`
 }
@@ -58,7 +58,7 @@ type listing struct {
 // none is the input of what has no parameters.
 type none struct{}
 
-// status is how a session stands.
+// status is the state of a session.
 type status struct {
 	SessionID string `json:"session_id"`
 	Name      string `json:"name,omitempty"`
@@ -135,8 +135,8 @@ func (s *server) addSessions(to *mcp.Server) {
 	}
 }
 
-// surfacePolicy returns what a run may do that this surface started: nothing but what the settings
-// and people's standing rules allow (spec 4.4). It asks questions where the client can answer.
+// surfacePolicy returns the policy of runs started here: only settings and standing rules allow calls
+// (spec 4.4). Questions need a client that can answer them.
 func (s *server) surfacePolicy() approval.Policy {
 	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals}
 }
@@ -166,12 +166,12 @@ func (s *server) sendMessage(ctx context.Context, request *mcp.CallToolRequest, 
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
 		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.surfacePolicy(),
 		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer,
-		AnswersNothing: !s.AllowApprovals, // whoever steers withdraws a question
+		AnswersNothing: !s.AllowApprovals, // steering withdraws an open question
 	}, in.Wait)
 }
 
-// submitMessage stores a message and waits for what comes of it. Whoever asked may go: the run goes
-// on.
+// submitMessage stores a message and waits for the result. If the client disconnects, the run
+// continues.
 func (s *server) submitMessage(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest,
 	seconds int,
 ) (status, error) {
@@ -187,15 +187,14 @@ func (s *server) submitMessage(ctx context.Context, request *mcp.CallToolRequest
 	return out, err
 }
 
-// isVisible reports whether a session is there for who asks: one that their token did not begin is,
-// where the token has the scope for what they want of it.
+// isVisible reports whether the caller sees a session: their token started it or has the scope.
 func isVisible(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
 	caller := access.From(ctx)
 	return caller == nil || caller.Has(scope) || caller.Began(session)
 }
 
-// findSession returns a session that this server serves, to who may do with it what a scope opens;
-// CodeNotFound is also what one of another workspace is (spec 2.1).
+// findSession returns a session of this server that the caller may use with a scope. It also
+// returns CodeNotFound for a session of another workspace (spec 2.1).
 func (s *server) findSession(ctx context.Context, text string, scope regie.TokenScope) (store.SessionSummary, error) {
 	id, err := regie.ParseID(text)
 	if err != nil {
@@ -270,7 +269,7 @@ func (s *server) stopSession(ctx context.Context, _ *mcp.CallToolRequest, in of)
 	return s.describeSession(ctx, found.ID)
 }
 
-// describeSession says how a session stands.
+// describeSession returns the state of a session.
 func (s *server) describeSession(ctx context.Context, session regie.ID) (status, error) {
 	view, err := s.Control.Session(ctx, session)
 	if err != nil {
@@ -299,7 +298,7 @@ func (s *server) describeSession(ctx context.Context, session regie.ID) (status,
 	return out, err
 }
 
-// lastAnswer returns what the agent said last in a round.
+// lastAnswer returns the agent's last text in a round.
 func lastAnswer(view *store.SessionView, round regie.ID) string {
 	for i := len(view.Thread) - 1; i >= 0; i-- {
 		m := &view.Thread[i].Message

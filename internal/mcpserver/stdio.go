@@ -14,8 +14,8 @@ import (
 // maxLine bounds one message in bytes.
 const maxLine = 16 << 20
 
-// frames hands on a stream of lines, each of which is one JSON value in which each key stands once
-// (spec 11.3), and ends with the first one that is not.
+// frames passes on a stream of lines and ends at the first line that is not one JSON value with
+// unique keys (spec 11.3).
 type frames struct {
 	in   *bufio.Reader
 	left []byte // of the line that is being handed on
@@ -38,7 +38,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close does nothing: whoever gave the stream closes it.
+// Close does nothing: the owner of the stream closes it.
 func (f *frames) Close() error { return nil }
 
 // readLine reads the next line with its end, which the last one may lack.
@@ -59,7 +59,7 @@ func (f *frames) readLine() ([]byte, error) {
 	}
 }
 
-// openWriter is a writer that whoever gave it closes.
+// openWriter is a writer that its owner closes.
 type openWriter struct{ io.Writer }
 
 // Close does nothing.

@@ -1,7 +1,7 @@
 // Package plain makes text of models, tools, files and servers harmless before a person sees it
-// (spec 10.1, 12.1): nothing in it moves a cursor, turns the writing around or hides from the
-// reader. Strip is for what is read on the way; Visible and Line are for what a person decides on,
-// where nothing may be left out unnoticed.
+// (spec 10.1, 12.1): no character moves the cursor, reverses the writing direction or hides. Strip
+// is for running text. Visible and Line are for text that a person decides on, which must not lose
+// anything unnoticed.
 package plain
 
 import (
@@ -32,10 +32,11 @@ func acts(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Hidden reports whether a reader cannot see a character or its effect in any context: what Strip
-// removes, other marks of direction, zero-width characters, line separators other than line feeds,
-// tags, fillers and the empty pattern of Braille. Runes decides about joiners and variation
-// selectors, which writing systems and emoji use, by their context.
+// Hidden reports whether a reader would not see a character or its effect, in any context: the
+// characters that Strip removes, other direction marks, and characters without width. It also
+// covers line separators other than line feed, tags, fillers and the empty Braille pattern. It
+// returns false for joiners and variation selectors, which scripts and emoji use: Runes decides
+// those by their context.
 func Hidden(r rune) bool {
 	switch {
 	case acts(r):
@@ -48,9 +49,9 @@ func Hidden(r rune) bool {
 	}
 }
 
-// Runes yields each character of a text and whether it is hidden in its context: a joiner is
-// visible in what it joins, a variation selector in what it varies; in a name such as
-// no<U+200D>te.txt they are not.
+// Runes yields each character of a text and whether it is hidden in its context: a joiner between
+// joinable characters and a variation selector after its base are visible. In a name such as
+// no<U+200D>te.txt they are hidden.
 func Runes(s string) iter.Seq2[rune, bool] {
 	return func(yield func(rune, bool) bool) {
 		before := rune(0) // what is seen before it
@@ -76,8 +77,8 @@ func joiner(r rune) bool { return r == 0x200c || r == 0x200d }
 
 func selector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 
-// joins reports whether a joiner behind a character can be seen by what it does: letters of scripts
-// that are written joined, and pictures.
+// joins reports whether a joiner after a character has a visible effect: after letters of joined
+// scripts, and emoji.
 func joins(r rune) bool {
 	switch {
 	case r == 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff, unicode.Is(unicode.So, r):
@@ -90,8 +91,8 @@ func joins(r rune) bool {
 	}
 }
 
-// varies reports whether a variation selector between a character and a rest can be seen by what it
-// does: at pictures and signs, letters of Asia, and keycaps.
+// varies reports whether a variation selector between a character and a rest has a visible effect:
+// at emoji and signs, Asian letters, and keycaps.
 func varies(r rune, rest string) bool {
 	if r < 0x80 {
 		return strings.ContainsRune("0123456789#*", r) && strings.HasPrefix(rest, "\u20e3")
@@ -111,13 +112,13 @@ func Count(s string) int {
 	return n
 }
 
-// JSON writes what is hidden in a text of JSON as escapes.
+// JSON escapes the hidden characters in a JSON text.
 func JSON(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	for r, hides := range Runes(s) {
 		switch {
-		case r < 0x80 || !hides: // below, JSON escapes by itself
+		case r < 0x80 || !hides: // JSON itself escapes those below
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -129,9 +130,9 @@ func JSON(s string) string {
 	return b.String()
 }
 
-// Visible shows what is hidden: control characters by their pictures (␛), others by their names
-// (<U+202E>). Line feeds and tabs stay; bytes that are not UTF-8 become U+FFFD. The result may be
-// up to four times as long.
+// Visible shows hidden characters: control characters as pictures (␛), others as names (<U+202E>).
+// Line feeds and tabs stay; bytes that are not UTF-8 become U+FFFD. The result may be up to four
+// times as long.
 func Visible(s string) string { return visible(s, false) }
 
 // Line is Visible for text that must stay on its line: line feeds and tabs are shown by their

@@ -6,8 +6,8 @@ import (
 )
 
 // The control sequences of ECMA-48, each after ESC or as a C1 character. A string without an end on
-// its line does not count, so that it swallows nothing. A sequence with parameters extends as far
-// as these.
+// its line does not match, so it swallows no later text. A sequence with parameters extends as far
+// as its parameters.
 const (
 	stringSequence    = `(?:\x1b[\]PX^_k]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\n\x{80}-\x{9f}]*`
 	parameterSequence = `(?:\x1b\[|\x{9b})[\x00-\x08\x0b-\x17\x19\x1c-?\x7f]*`
@@ -28,8 +28,7 @@ const maxSequence = 4 << 10
 
 func opensSequence(r rune) bool { return r == 0x1b || r >= 0x80 && r < 0xa0 }
 
-// removeSequences takes the control sequences out of a text. What is left of their characters still
-// acts.
+// removeSequences removes the control sequences of a text. Single control characters may remain.
 func removeSequences(s string) string {
 	if !strings.ContainsFunc(s, opensSequence) {
 		return s
@@ -63,7 +62,7 @@ func (p *Stream) Add(piece string) string {
 	return Strip(text[:n])
 }
 
-// Rest returns what is left at the end of the text.
+// Rest returns the held text at the end of the stream.
 func (p *Stream) Rest() string {
 	held := p.held
 	p.held = ""

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Spaces shows look-alikes of a space by name (<U+00A0>): a name, a command or a line of code with
-// one differs from what it looks like. A no-break space stays where typography uses it, before
-// French punctuation, inside « » and between digits: prose is full of them, and marking each would
-// hide the others. So does the wide space of CJK, which looks different.
+// Spaces replaces characters that look like a space by their names (<U+00A0>): a name, a command or
+// a line of code with one is not what it looks like. It keeps a no-break space in its typographic
+// places: before French punctuation, inside « » and between digits. Prose has many of those, and
+// marks on all would hide the others. It also keeps the wide space of CJK, which looks different.
 func Spaces(s string) string {
 	if strings.IndexFunc(s, odd) < 0 {
 		return s
@@ -32,7 +32,7 @@ func Spaces(s string) string {
 	return b.String()
 }
 
-// odd reports whether a character looks like a space and is a different one.
+// odd reports whether a character only looks like a space.
 func odd(r rune) bool { return r > 0x7f && r != 0x3000 && r != 0x1680 && unicode.Is(unicode.Zs, r) }
 
 // typeset reports whether typography puts a no-break space between two characters.

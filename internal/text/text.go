@@ -2,10 +2,10 @@
 // sentence is the key, so code reads like what it prints; a sentence without a translation is shown
 // in English.
 //
-// fr.json holds the French sentences. TestCatalogue lists every sentence of the code without one,
-// and make translate adds them, empty. Texts for models are in the packages that send them (package
-// prompt has its own French; the errors of tools are English only); regie.Say makes sentences for
-// people in every package.
+// The French sentences are in fr.json. TestCatalogue lists every sentence of the code that fr.json
+// lacks, and make translate adds them, empty. Text for models is in the packages that produce it
+// (package prompt has its own French; the errors of tools are English only). The sentences of
+// regie.Say are for people.
 package text
 
 import (
@@ -32,8 +32,8 @@ type Printer struct {
 	french  bool
 }
 
-// New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en-US",
-// "C". What is not French is English.
+// New returns a printer for a language in the form of the environment: "fr", "fr_FR.UTF-8",
+// "en-US", "C". Languages other than French become English.
 func New(lang string) *Printer {
 	if !IsFrench(lang) {
 		return &Printer{printer: message.NewPrinter(language.English)}
@@ -121,8 +121,8 @@ type telling interface {
 // verb is one of a sentence's, with the dollar in front of it where it is an amount of them.
 var verb = regexp.MustCompile(`%%|\$?%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`)
 
-// amounts formats amounts of dollars ($%s, regie.Dollars) as French does, with a comma. Other text
-// after a dollar is a name.
+// amounts formats amounts of dollars ($%s, regie.Dollars) in French, with a comma. Any other
+// text after a dollar is a name.
 func (p *Printer) amounts(format string, args []any) []any {
 	if !p.french || !strings.Contains(format, "$%s") {
 		return args

@@ -16,7 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// askPending reads what the session waits for, and puts the first of it to the person.
+// askPending reads the session's open requests, and puts the first one to the person.
 func (m *model) askPending() {
 	m.Due, m.asking = false, true
 	session := m.Session
@@ -67,7 +67,7 @@ type approving struct {
 	*chat.Batch
 	m       *model
 	shownAt int          // the call that was shown last
-	answer  regie.Answer // for longer, whose scope is being chosen; "" for none
+	answer  regie.Answer // the standing answer that needs a scope; "" for none
 	picked  int          // among the scopes
 	holds   int          // among spans
 	reasons bool         // they write why they say no
@@ -92,13 +92,13 @@ func (a *approving) ShowError(err error) { a.m.ShowError(err) }
 // Asking implements chat.BatchHost.
 func (a *approving) Asking() bool { return a.m.dialog == dialog(a) }
 
-// Changed implements chat.BatchHost. Up has what the person has typed for a call that others have
-// decided; no key that was meant for it answers the next one.
+// Changed implements chat.BatchHost. It keeps typed text for a call that others decided in the
+// history, for the Up key; no pending key answers the next call.
 func (a *approving) Changed(own bool) {
 	switch {
 	case a.Over():
 		a.m.closeOvertaken()
-		a.m.Due = a.m.Waiting() // another approval, or a question, may wait beside it
+		a.m.Due = a.m.Waiting() // another approval or question may wait
 		return
 	case a.At != a.shownAt:
 		a.m.history.addEntry(a.reason.fullText())
@@ -166,8 +166,8 @@ func (a *approving) dialogKeys(m *model) ([]chat.Key, bool) {
 	return a.Keys(), a.Busy
 }
 
-// allowScope allows what is picked. Calls that it would allow with this one and that have not been
-// shown are; Enter once more allows them.
+// allowScope allows the picked scope. If the scope covers calls not shown yet, it first shows them;
+// a second Enter allows.
 func (a *approving) allowScope() {
 	d := regie.Decision{Answer: a.answer, Scope: &a.Review().Preview.Scopes[a.picked]}
 	if spans[a.holds] > 0 {

@@ -32,7 +32,7 @@ func ParseBell(word string) (Bell, error) {
 	return "", regie.Errorf(regie.CodeBadRequest, "%q says not when to ring the bell: auto, always or off", word)
 }
 
-// patient is the working time after which a person may have looked away.
+// patient is the length of work after which the bell rings: the person may be looking elsewhere.
 const patient = 10 * time.Second
 
 // isWanted reports whether the person is to be called after so much work.
@@ -40,7 +40,7 @@ func (b Bell) isWanted(worked time.Duration) bool {
 	return b == BellAlways || b != BellOff && worked >= patient
 }
 
-// ringBell calls the person, where that is wanted. What it says is ours, never a model's.
+// ringBell rings the bell if wanted. Its text is Regie's own, never a model's.
 func (b Bell) ringBell(why string, worked time.Duration) tea.Cmd {
 	if !b.isWanted(worked) {
 		return nil

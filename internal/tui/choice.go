@@ -83,8 +83,8 @@ func (c *confirming) dialogKeys(m *model) (list []chat.Key, busy bool) {
 	return list, false
 }
 
-// replaceDialog closes the open dialog for another one. What waits for the person is asked again
-// afterwards.
+// replaceDialog closes the open dialog before another one opens. A pending approval or question
+// comes back after that one.
 func (m *model) replaceDialog() {
 	switch m.dialog.(type) {
 	case nil:

@@ -22,11 +22,11 @@ type offer struct {
 	about  string
 }
 
-// popup offers what the word at the cursor may become: a command at the beginning of the prompt, a
-// file behind an @. The zero value is closed.
+// popup offers completions for the word at the cursor: a command at the beginning of the prompt, a
+// file after an @. The zero value is closed.
 type popup struct {
 	offers []offer
-	picked int  // -1: what is written is whole as it stands
+	picked int  // -1: the written word is complete
 	from   int  // where the word begins
 	asks   bool // files are being looked for
 }
@@ -58,7 +58,8 @@ func (p *popup) updateOffers(m *model) {
 	}
 }
 
-// dropWritten removes the typed word from the offers, and picks nothing if it is complete.
+// dropWritten removes the written word from the offers. It picks nothing if that word already names
+// something.
 func (p *popup) dropWritten(m *model, word string) {
 	named := slices.ContainsFunc(chat.Mentions(word, m.Look), func(s regie.Segment) bool { return s.Enrichment != nil })
 	left := slices.DeleteFunc(p.offers, func(o offer) bool { return o.insert == word })
@@ -98,8 +99,8 @@ func (p *popup) fetchFiles(m *model, word string) {
 	})
 }
 
-// findFiles returns paths of the workspace that contain a name in any case, as far as the engine
-// lists them.
+// findFiles returns workspace paths that contain a name, in either case, up to the limit of the
+// engine's listing.
 func findFiles(ctx context.Context, control chat.Control, root, name string) []string {
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil
@@ -128,7 +129,8 @@ func findFiles(ctx context.Context, control chat.Control, root, name string) []s
 	return sortPaths(result.Content, base)
 }
 
-// sortPaths parses a listing of files and puts names with that prefix first.
+// sortPaths parses a listing of files and puts those first that have base as a prefix of their
+// name.
 func sortPaths(listing, base string) []string {
 	var first, rest []string
 	for line := range strings.SplitSeq(listing, "\n") {
@@ -174,7 +176,7 @@ func (p *popup) handleKey(m *model, name string) bool {
 	return true
 }
 
-// acceptPick puts what is picked in the place of the word.
+// acceptPick replaces the word with the picked offer.
 func (p *popup) acceptPick(m *model) {
 	insert := p.offers[max(p.picked, 0)].insert
 	m.draft.removeRunes(p.from, m.draft.at)
@@ -185,7 +187,7 @@ func (p *popup) acceptPick(m *model) {
 	p.offers = nil
 }
 
-// render is as much of what is offered as fits into so many lines, around what is picked.
+// render returns as many offers as fit, around the picked one.
 func (p *popup) render(m *model, width, most int) (out [][]span) {
 	most = min(most, maxOffers, max(2, m.screen.height/3))
 	from := min(max(0, p.picked-most/2), max(0, len(p.offers)-most))

@@ -9,13 +9,13 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 )
 
-// dialog is a question to the person; it has the keyboard while it is armed.
+// dialog asks the person something; it has the keyboard while it is armed.
 type dialog interface {
-	// render draws the question, without its keys.
+	// render returns the dialog's lines, without its keys.
 	render(m *model) [][]span
 	// keys are the keys that answer; busy says that an answer is on its way, and none acts.
 	dialogKeys(m *model) (list []chat.Key, busy bool)
-	// field is what the person writes in, nil where they write nothing.
+	// inputField returns the field that the person writes in, or nil.
 	inputField() *editor
 }
 
@@ -33,8 +33,8 @@ type letter struct {
 	serial int
 }
 
-// aloneFor is how long a letter must be alone before it decides something: followed by another
-// letter, it was the beginning of a message.
+// aloneFor is how long a letter must stay the only one before it decides: a second letter makes it
+// the start of a message.
 const aloneFor = 300 * time.Millisecond
 
 func (f *focus) openDialog(d dialog) { f.dialog, f.armed = d, false }
@@ -48,9 +48,9 @@ func (f *focus) askAgain() { f.armed, f.letter.name, f.typed = false, "", time.N
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
 func (f *focus) hasField() bool { return f.dialog != nil && f.armed }
 
-// answerKey gives a key to the dialog, a letter after a moment. A letter that is no key begins a
-// message: nothing typed is lost, and Enter behind it sends that, and takes nothing of what is
-// asked. Enter behind a letter only ends its wait: what it would take was not seen.
+// answerKey gives a key to the dialog, a letter after a delay. Any other letter begins a message:
+// Enter after it sends the message and does not answer the dialog. Enter right after a letter only
+// ends its delay, because its effect was not visible yet.
 func (m *model) answerKey(name, typed string) {
 	field, is := m.dialog.inputField(), m.keyNamed(name) != nil
 	switch waits := m.letter.name; {
@@ -89,14 +89,14 @@ func (m *model) keyNamed(name string) func() {
 	}
 }
 
-// decideByKey has a key of the dialog act, where what it would do can be seen.
+// decideByKey runs a key of the dialog if its effect is visible.
 func (m *model) decideByKey(name string) {
 	if do := m.keyNamed(name); do != nil && (!m.screen.small || name == "esc") {
 		do()
 	}
 }
 
-// takeWords has what is typed be the beginning of a message, unless it answers a question.
+// takeWords starts a message with the typed text, unless the text answers a question.
 func (m *model) takeWords(typed string) {
 	m.letter.name = ""
 	if q, ok := m.dialog.(*questioning); ok && q.takesWords(typed) {
@@ -121,8 +121,8 @@ func (m *model) letterStands(serial int) {
 	}
 }
 
-// closeOvertaken closes a dialog with a question that is settled elsewhere. Up brings back what was
-// written there.
+// closeOvertaken closes a dialog that was settled elsewhere. It keeps the written text in the
+// history, for the Up key.
 func (m *model) closeOvertaken() {
 	if field := m.dialog.inputField(); field != nil {
 		m.history.addEntry(field.fullText())
@@ -130,8 +130,8 @@ func (m *model) closeOvertaken() {
 	m.closeDialog()
 }
 
-// renderDialog returns what a dialog asks, in at most so many lines. Where it does not fit no key
-// decides anything.
+// renderDialog returns the dialog in at most most lines. If it does not fit, its keys decide
+// nothing.
 func (m *model) renderDialog(most int) [][]span {
 	m.screen.small = false
 	if !m.hasField() {
@@ -167,8 +167,8 @@ func keyLines(list []chat.Key, width int) [][]span {
 	return prefixLines(lines, span{text: "  "}, span{text: "  "})
 }
 
-// renderQuestion draws the question at the head of a dialog, on at most a fifth of the screen; the
-// scrollback has all of it.
+// renderQuestion returns the question at the head of a dialog, on at most a fifth of the screen.
+// The whole text is in the scrollback above.
 func (s *screen) renderQuestion(said string) [][]span {
 	bold := style{bold: true}
 	lines := wrapSpans([]span{{said, bold}}, s.width-4)
@@ -178,8 +178,8 @@ func (s *screen) renderQuestion(said string) [][]span {
 	return prefixLines(lines, span{"? ", style{fg: yellow, bold: true}}, span{text: "  "})
 }
 
-// renderChoices returns several things to choose from, as many around the one that is picked as
-// have room.
+// renderChoices returns several things to choose from, as many around the one that is picked as have
+// room.
 func (s *screen) renderChoices(options []string, picked int) (lines [][]span) {
 	most := max(3, s.height/2)
 	from := min(max(0, picked-most/2), max(0, len(options)-most))
@@ -194,8 +194,8 @@ func (s *screen) renderChoices(options []string, picked int) (lines [][]span) {
 	return lines
 }
 
-// pickKeys move what is picked among some things, by the arrows and, where numbered is not nil, the
-// first nine by number, which calls that.
+// pickKeys returns the keys that move the pick: the arrows and, if numbered is not nil, 1 to 9,
+// which also call it.
 func pickKeys(picked *int, n int, numbered func()) []chat.Key {
 	list := []chat.Key{
 		{Names: "up ctrl+p", Do: func() { *picked = max(0, *picked-1) }},
@@ -212,7 +212,7 @@ func pickKeys(picked *int, n int, numbered func()) []chat.Key {
 	return list
 }
 
-// renderWritten adds what is being written into a dialog, with its cursor.
+// renderWritten returns the text being written into a dialog, with its cursor.
 func (m *model) renderWritten(e *editor, mark span) (lines [][]span) {
 	rows, _, _ := e.wrapRows(m.screen.width-6, m.describePaste)
 	for _, r := range rows {

@@ -15,23 +15,23 @@ const (
 	// pasteChars/pasteLines characters at most.
 	pasteLines = 8
 	pasteChars = 1000
-	// recalledLines is the same for a recalled text: a person may want to edit what they wrote by
-	// hand.
+	// recalledLines is pasteLines for an earlier text, which a person may have typed and wants to
+	// edit.
 	recalledLines = 64
-	// firstMark and the following private-use characters represent the pastes of an editor, in
+	// firstMark and the following private characters represent the pastes of an editor, in their
 	// order.
 	firstMark, lastMark = '\U000f0000', '\U000ffffd'
 )
 
-// editor is the line, or the lines, that a person is writing. The zero value is empty. What is
-// pasted cannot act on the terminal: it is shown by internal/plain, and sent as it was.
+// editor is the text that a person is writing. The zero value is empty. A paste cannot act on the
+// terminal: internal/plain shows it, and it is sent unchanged.
 type editor struct {
 	text   []rune
 	at     int
 	pastes []string
 }
 
-// pasteAt returns the paste of a character, -1 for any other character.
+// pasteAt returns the paste that a character represents, or -1.
 func (e *editor) pasteAt(r rune) int {
 	if i := int(r - firstMark); i >= 0 && i < len(e.pastes) {
 		return i
@@ -54,14 +54,14 @@ func (e *editor) fullText() string {
 
 func (e *editor) isEmpty() bool { return len(e.text) == 0 }
 
-// replaceText replaces the text with an earlier one of any size; the cursor goes to its end.
+// replaceText replaces the written text with an earlier one of any size and puts the cursor at its
+// end.
 func (e *editor) replaceText(s string) {
 	*e = editor{}
 	e.insertPaste(s, recalledLines)
 }
 
-// insertText puts what is typed or pasted at the cursor: as one mark where it has so many lines, or
-// many characters.
+// insertText inserts typed or pasted text at the cursor; a long text becomes one mark.
 func (e *editor) insertText(s string) { e.insertPaste(s, pasteLines) }
 
 func (e *editor) insertPaste(s string, lines int) {
@@ -119,8 +119,8 @@ func (e *editor) wordAtCursor() (string, int) {
 	return string(e.text[from:e.at]), from
 }
 
-// seekBoundary returns how far the text goes on from the cursor, in one direction, without
-// something like that.
+// seekBoundary returns how far the text goes on from the cursor, in one direction, without something
+// like that.
 func (e *editor) seekBoundary(by int, ends func(rune) bool) int {
 	i := e.at
 	for by < 0 && i > 0 && !ends(e.text[i-1]) || by > 0 && i < len(e.text) && !ends(e.text[i]) {
@@ -174,14 +174,14 @@ func (e *editor) handleKey(name string) bool {
 // row is one line of the editor on the screen.
 type row struct {
 	text string
-	// cells map each place of the cursor to the text and to a column.
+	// cells map each cursor position to its place in the text and its column.
 	cells []cell
 }
 
 type cell struct{ at, x int }
 
-// wrapRows breaks the text into lines of a width, and returns the cursor's position. name describes
-// a paste.
+// wrapRows breaks the text into rows of a width and returns the cursor's row and column. name
+// returns the label of a paste.
 func (e *editor) wrapRows(width int, name func(paste string) string) (rows []row, y, x int) {
 	width = max(width, 4)
 	rows = []row{{}}

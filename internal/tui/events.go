@@ -62,15 +62,15 @@ func (m *model) handleNext() tea.Cmd {
 	}
 }
 
-// showHeld shows what was held back: the person's message precedes its consequences.
+// showHeld handles the items that were held back until the person's message was shown above them.
 func (m *model) showHeld() {
 	if m.holds--; m.holds == 0 && m.held != nil {
 		m.handleItems(*m.held)
 	}
 }
 
-// handleItems handles items, and then the next ones. It stops at one that must wait for earlier
-// output.
+// handleItems handles new items and then reads the next ones. It stops while an item waits for the
+// message above it.
 func (m *model) handleItems(taken items) {
 	if taken.feed != m.Feed {
 		return
@@ -126,7 +126,7 @@ func (m *model) handleItem(item dispatch.Item) {
 			measureRound(m, body.RoundID)
 			m.queueCommand(m.config.Bell.ringBell(m.Text.T("the agent has finished"), time.Since(m.Began)))
 		}
-	case regie.EventApproval, regie.EventQuestion: // somebody may have answered elsewhere
+	case regie.EventApproval, regie.EventQuestion: // it may be answered on another surface
 		switch d := m.dialog.(type) {
 		case *approving:
 			d.Heard(&body)

@@ -20,7 +20,7 @@ const (
 	perSession = 1000
 )
 
-// history is what the person has said in this workspace, read from the store on first use.
+// history holds the person's messages in this workspace. It loads them from the store on first use.
 type history struct {
 	list      []string // oldest first
 	at        int      // how far back from the end; 0 is what is being written
@@ -69,8 +69,8 @@ func (h *history) endBrowsing() {
 	h.at, h.draft = 0, editor{}
 }
 
-// loadEntries reads the messages of the workspace's chats, this one last, on first use, and then
-// calls then. It skips what cannot be read: a history is a convenience.
+// loadEntries loads the messages of the workspace's chats on first use, this chat's last, and then
+// calls then. It skips unreadable chats: a history is a convenience.
 func (h *history) loadEntries(m *model, then func()) {
 	if h.loaded {
 		then()
@@ -113,7 +113,7 @@ func (h *history) startSearch(m *model) {
 	h.loadEntries(m, func() { h.findEntry(m, len(h.list)) })
 }
 
-// findEntry finds the newest message before a place that holds what is looked for.
+// findEntry finds the newest message before a place that contains the query.
 func (h *history) findEntry(m *model, before int) {
 	wanted := strings.ToLower(h.query.fullText())
 	for i := min(before, len(h.list)) - 1; i >= 0; i-- {

@@ -103,8 +103,8 @@ func (m keyboard) handleSuspend() {
 	m.queueCommand(tea.Suspend)
 }
 
-// handleCancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run;
-// where there is nothing of that, twice leaves.
+// handleCancel handles Ctrl-C: it closes what is open, clears the text, or interrupts the run; if
+// there is nothing to do, a second Ctrl-C leaves.
 func (m keyboard) handleCancel() {
 	switch m.dialog.(type) {
 	case *picking, *confirming:

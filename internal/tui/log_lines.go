@@ -8,12 +8,11 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Aside takes what the rest of the process would write to the terminal, its log for example, while
-// the chat has that: it is shown as lines above the prompt. What comes while 200 lines wait is
-// lost.
+// Aside takes terminal output of the rest of the process, such as its log, while the chat owns the
+// terminal. The chat shows it as lines above the prompt. It drops lines while 200 wait.
 type Aside chan string
 
-// NewAside returns one without a reader.
+// NewAside returns an Aside without a reader.
 func NewAside() Aside { return make(Aside, 200) }
 
 // Write implements io.Writer. It never blocks and never fails.
@@ -27,8 +26,8 @@ func (a Aside) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// handleLog takes in what comes from outside the conversation: what the rest of the process writes,
-// and the signals of the operating system.
+// handleLog handles input from outside the conversation: output of the rest of the process, and
+// signals.
 func (m *model) handleLog() {
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		select {

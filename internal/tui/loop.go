@@ -9,7 +9,7 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 )
 
-// done is what work hands back to the loop: what is to happen there.
+// done is the function that finished work hands back to the loop.
 type done func()
 
 // delayCommand returns a command that has something happen in the loop after a while.
@@ -17,19 +17,19 @@ func delayCommand(d time.Duration, then done) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return then })
 }
 
-// loop runs work concurrently with the program's loop.
+// loop runs work outside the program's loop.
 type loop struct {
 	ctx  context.Context
 	cmds []tea.Cmd     // what the library has not got
 	last chan struct{} // closed once the last work is done that waits for the work before it
 }
 
-// runBeside runs work on a goroutine of the library, and what it returns in the loop.
+// runBeside runs work on a goroutine of the library, and its result in the loop.
 func (l *loop) runBeside(work chat.Work) {
 	l.queueCommand(func() tea.Msg { return done(work(l.ctx)) })
 }
 
-// inOrder is runBeside after the earlier work, in the person's order.
+// inOrder runs work after the work before it, in the order of the person's commands.
 func (l *loop) inOrder(work chat.Work) {
 	before, over := l.last, make(chan struct{})
 	l.last = over

@@ -22,7 +22,7 @@ func newParser() parser.Parser {
 }
 
 const (
-	// codeIndent precedes each line of code.
+	// codeIndent is the indent of each line of code.
 	codeIndent = 2
 	// maxOpen bounds a block, or a line, that does not end, in bytes: it is broken there.
 	maxOpen = 8 << 10
@@ -36,12 +36,12 @@ type markdown struct {
 	refs   []parser.Reference // where the links lead that the finished blocks define
 	// open are the complete lines of the block that may go on, partial is the line behind them.
 	open, partial string
-	// goesOn says that the open block continues a longer one of code, gap that an empty line
-	// precedes it, began that there was a block.
+	// goesOn says that the open block continues a longer code block, gap that an empty line
+	// precedes it, began that an earlier block exists.
 	goesOn, gap, began bool
 }
 
-// addPiece takes a piece and returns the completed lines; nil means an empty line.
+// addPiece adds a piece and returns the lines that it completes; nil is an empty line.
 func (r *markdown) addPiece(piece string) (out [][]span) {
 	r.partial += piece
 	for {
@@ -64,7 +64,7 @@ func (r *markdown) addPiece(piece string) (out [][]span) {
 	}
 }
 
-// finishReply returns what is left, and begins another reply.
+// finishReply returns the remaining lines, and begins another reply.
 func (r *markdown) finishReply() (out [][]span) {
 	if r.partial != "" {
 		out = r.addPiece("\n")
@@ -123,8 +123,8 @@ func (r *markdown) renderFinished(source string) [][]span {
 	return out
 }
 
-// renderDraft returns lines of a block that may go on, none wider than the reply. What the block
-// says acts on nothing: see internal/plain.
+// renderDraft returns the lines of an open block, none wider than the reply. Its text cannot act on
+// the terminal: see internal/plain.
 func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
 	doc, known := r.parseSource(source)
 	out := (&page{source: []byte(source)}).renderBlocks(doc, r.width)
@@ -135,7 +135,7 @@ func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
 	return out, known
 }
 
-// renderLeft returns the lines of what is not complete.
+// renderLeft returns the lines of the incomplete text.
 func (r *markdown) renderLeft() [][]span {
 	out, _ := r.renderDraft(r.open + plain.Strip(r.partial) + "\n")
 	return out
@@ -144,8 +144,8 @@ func (r *markdown) renderLeft() [][]span {
 // page walks through one parsed source.
 type page struct{ source []byte }
 
-// renderBlocks returns the blocks below a node, with an empty line between those that are not items
-// of a tight list.
+// renderBlocks returns the blocks below a node, with an empty line between those that are not items of
+// a tight list.
 func (p *page) renderBlocks(parent ast.Node, width int) [][]span {
 	var out [][]span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {
@@ -303,8 +303,8 @@ func (p *page) renderInline(parent ast.Node, s style) []span {
 	return out
 }
 
-// unescapeText returns a text as it is read: escapes and entities say what they mean, and nothing
-// that acts comes in through one.
+// unescapeText resolves escapes and entities of a text, and removes characters that they would let
+// act.
 func (p *page) unescapeText(n *ast.Text) string {
 	value := n.Segment.Value(p.source)
 	if !n.IsRaw() {
@@ -313,8 +313,7 @@ func (p *page) unescapeText(n *ast.Text) string {
 	return plain.Strip(string(value))
 }
 
-// renderLink returns a text with where it leads: a person sees the address, not only what the model
-// calls it.
+// renderLink renders a link with its address, so that a person sees more than the model's label.
 func (p *page) renderLink(n ast.Node, destination []byte, s style) []span {
 	address := s
 	s.underline, address.faint = true, true

@@ -9,12 +9,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// meter is what the chat has consumed.
+// meter holds the consumption of the chat.
 type meter struct {
-	// prompt is what the last model call read and wrote, budget what a prompt may hold, in tokens.
+	// prompt is the size of the last model call, input and output, budget the limit of a prompt, in
+	// tokens.
 	prompt, budget int64
-	// before is what the chat had cost when it was taken up, counted what the rounds that are known
-	// have cost until now.
+	// before is the cost of the chat when it was resumed, counted the cost of each known round so
+	// far.
 	before  regie.Spending
 	counted map[regie.ID]regie.Spending
 	model   string // that the newest run was asked with
@@ -31,7 +32,7 @@ func (g *meter) describeContext(m *model) string {
 	return m.Text.T("context %d%%", min(999, int(g.prompt*100/g.budget)))
 }
 
-// describeCost returns what the chat has cost.
+// describeCost returns the cost of the chat.
 func (g *meter) describeCost(m *model) string {
 	out := g.before
 	for _, s := range g.counted {
@@ -44,7 +45,7 @@ func (g *meter) describeCost(m *model) string {
 	return chat.Cost(m.Text, regie.Spending{Cost: out.Cost, Known: out.Known})
 }
 
-// measureRound reads what a round has cost.
+// measureRound reads the cost of a round.
 func measureRound(m *model, round regie.ID) {
 	session := m.Session
 	m.Do(chat.Beside, func(ctx context.Context) func() {
@@ -57,14 +58,14 @@ func measureRound(m *model, round regie.ID) {
 	})
 }
 
-// addRound takes in what a round has cost until now.
+// addRound records the cost of a round so far.
 func (g *meter) addRound(view *store.RoundView) {
 	g.counted[view.Round.ID] = view.Spent
 	g.budget, g.model = int64(view.Round.Limits.ContextTokens), view.Round.Model
 }
 
-// takenUp begins with what a chat has cost that goes on; the rounds that are shown of it are
-// counted one by one, because they may go on.
+// takenUp starts with the cost of a resumed chat; it counts the shown rounds one by one, because
+// they may continue.
 func (g *meter) takenUp(past *chat.Past) {
 	g.before, g.model = past.View.Spent, past.View.Model
 	for i := range past.Rounds {
@@ -74,8 +75,8 @@ func (g *meter) takenUp(past *chat.Past) {
 	}
 }
 
-// nextModel returns the model that answers the next message, as far as that is known: what this
-// chat asks for, else what the newest run was asked with, else what the engine has.
+// nextModel returns the model that answers the next message, if known: the model of this chat, else of
+// the newest run, else of the engine.
 func nextModel(m *model) string {
 	if model := cmp.Or(m.Request.Model, m.meter.model); model != "" {
 		return model
@@ -84,8 +85,8 @@ func nextModel(m *model) string {
 	return model
 }
 
-// readEngine reads the engine's model for a chat without one. An error of the server appears with
-// the first message, not here.
+// readEngine loads the agents' models if the chat has no model of its own. It ignores an
+// error: the first message reports it.
 func readEngine(m *model) {
 	if m.Request.Model == "" {
 		m.Do(chat.Beside, func(ctx context.Context) func() {

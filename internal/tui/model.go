@@ -14,7 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Config is what a chat at a terminal needs.
+// Config configures a chat at a terminal.
 type Config struct {
 	chat.Config
 	In, Out *os.File // the terminal
@@ -25,7 +25,7 @@ type Config struct {
 	Env []string
 	// Bell says when the person is called: BellAuto, BellAlways or BellOff.
 	Bell Bell
-	// Aside is what the rest of the process writes to; nil where it writes nothing.
+	// Aside receives the output of the rest of the process; nil without any.
 	Aside Aside
 }
 
@@ -114,8 +114,8 @@ func (m *model) handleMessage(msg tea.Msg) tea.Cmd {
 	return m.takeCommands()
 }
 
-// handlePaste takes what is pasted: into the line that a dialog or a search has, and else into the
-// prompt, as the letters of a message: a paste decides nothing.
+// handlePaste inserts a paste into the field of a dialog or a search, else into the prompt: a paste
+// never answers a dialog.
 func (m *model) handlePaste(content string) {
 	m.typed = time.Now()
 	if m.hasField() && m.letter.name != "" {
@@ -140,7 +140,7 @@ func (m *model) handlePaste(content string) {
 	m.popup.updateOffers(m)
 }
 
-// handleDue does what is due: asks what the session waits for, leaves when all is written.
+// handleDue asks the session's open request, or leaves once all is written.
 func (m *model) handleDue() {
 	if m.leaving {
 		if m.paper.isIdle() {
@@ -156,18 +156,17 @@ func (m *model) handleDue() {
 	}
 }
 
-// quiet is the pause in typing before a dialog takes the keyboard, so that keys meant for the
-// prompt decide nothing.
+// quiet is how long the person must not type before a dialog takes the keyboard, so that text for
+// the prompt decides nothing.
 const quiet = 600 * time.Millisecond
 
-// isWriting reports whether the person is in the middle of something at the prompt: dialogs wait
-// for that.
+// isWriting reports whether the person is busy at the prompt; dialogs wait for that.
 func (m *model) isWriting() bool {
 	return !m.draft.isEmpty() || m.history.searching || m.popup.isShown()
 }
 
-// openNow is open for what follows from what the person has just typed: it has the keyboard at
-// once, unless they write something else by now; then it is hinted at.
+// openNow opens a dialog that follows from the person's input. The dialog gets the keyboard at
+// once, unless the person is writing; then a hint appears.
 func (m *model) openNow(d dialog) {
 	m.openDialog(d)
 	if m.armed = !m.isWriting(); !m.armed {

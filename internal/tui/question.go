@@ -34,8 +34,8 @@ func (q *questioning) inputField() *editor {
 	return nil
 }
 
-// takesWords reports whether what is typed answers in the person's own words. What the prompt has
-// commands for goes there.
+// takesWords reports whether the typed text answers in the person's own words. Commands go to the
+// prompt.
 func (q *questioning) takesWords(typed string) bool {
 	return !q.busy && q.asked.Module.AllowFreeText && !strings.HasPrefix(typed, "/") &&
 		!strings.HasPrefix(typed, regie.CommandMark)
@@ -84,7 +84,8 @@ func (q *questioning) tickedOptions() []string {
 	return numbers
 }
 
-// submitAnswer sends the choice, or the written text, or both where several options may be chosen.
+// submitAnswer sends the chosen options, the written text, or both for a question with several
+// choices.
 func (q *questioning) submitAnswer(m *model) {
 	words := strings.TrimSpace(q.text.fullText())
 	numbers := q.tickedOptions()
@@ -129,13 +130,13 @@ func (q *questioning) sendReply(m *model, reply regie.QuestionReply) {
 			if m.dialog == dialog(q) {
 				m.closeOvertaken()
 				m.Due = m.Waiting()
-				m.Later[q.asked.ID] = true // it is answered; what else waits is asked
+				m.Later[q.asked.ID] = true // answered; the next request follows
 			}
 		}
 	})
 }
 
-// noteAnswered handles an answer from elsewhere, or an expiry.
+// noteAnswered handles an answer from another surface, or an expired question.
 func (q *questioning) noteAnswered(m *model, body *chat.Body) {
 	if body.QuestionID != q.asked.ID || body.State == string(regie.WaitOpen) || q.busy {
 		return

@@ -84,7 +84,7 @@ func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 		m.Note("› " + strings.ReplaceAll(o.Typed, "\n", "\n  "))
 		m.Note(m.Text.T("taken as the answer"))
 		if q, ok := m.dialog.(*questioning); ok {
-			m.Later[q.asked.ID] = true // it is answered; what else waits is asked
+			m.Later[q.asked.ID] = true // answered; the next request follows
 			m.closeDialog()
 			m.Due = m.Waiting()
 		}

@@ -12,26 +12,25 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// screen is what is known of the terminal.
+// screen is the known state of the terminal.
 type screen struct {
 	width, height int
 	ready         bool // the terminal has said its size
 	said          tea.WindowSizeMsg
 	colours       bool
-	small         bool // what is asked has no room: no key decides anything
+	small         bool // the dialog does not fit: no key decides
 	drawn         []drawn
-	stands        func() bool // whether the live part has been on the terminal; nil: there is none
+	stands        func() bool // whether the live part has been drawn; nil: there is no live part
 }
 
-// isDrawn reports whether the live part has been drawn. Before that the library takes it to be as
-// high as the terminal, and what is printed above it would stand over what the terminal shows of
-// other programs.
+// isDrawn reports whether the live part has been drawn. Before that the library assumes that it
+// fills the terminal, and lines printed above it would overwrite the output of other programs.
 func (s *screen) isDrawn() bool { return s.stands == nil || s.stands() }
 
 // drawn is the live part as it was given to the library, which draws it within a few milliseconds.
 type drawn struct {
 	lines          []string
-	cursor, column int // where the cursor stands
+	cursor, column int // the position of the cursor
 	at             time.Time
 }
 
@@ -52,7 +51,7 @@ func (s *screen) lastDrawn() []string {
 	return s.drawn[len(s.drawn)-1].lines
 }
 
-// settles is how long it may take until what is given to be drawn is on the terminal.
+// settles is the longest time until drawn content reaches the terminal.
 const settles = 100 * time.Millisecond
 
 func newScreen(env []string) screen {
@@ -64,15 +63,15 @@ func newScreen(env []string) screen {
 // made.
 type redraw struct{}
 
-// paper is the scrollback: what is written there is finished.
+// paper is the scrollback, which is never changed once written.
 type paper struct {
 	m        *model
 	markdown // the reply that streams in
 	out      []string
 	printing bool
-	wrote    bool // something other than an empty line stands last
-	inReply  bool // what stands last is of a reply
-	// tail is the open block as it is shown, and tailOf what it was made from.
+	wrote    bool // the last line is not empty
+	inReply  bool // the last line belongs to a reply
+	// tail is the open block as shown, and tailOf its source.
 	tail   [][]span
 	tailOf string
 }
@@ -103,7 +102,7 @@ func trimRight(line []span) []span {
 	return nil
 }
 
-// addReply writes finished lines of a reply; nil stands for an empty one.
+// addReply writes finished lines of a reply; nil is an empty one.
 func (p *paper) addReply(lines [][]span) {
 	for _, line := range lines {
 		if !p.inReply || line == nil {
@@ -118,11 +117,11 @@ func (p *paper) addReply(lines [][]span) {
 // flushReply finishes the reply, as far as it goes.
 func (p *paper) flushReply() { p.addReply(p.finishReply()) }
 
-// lookAgain is how soon it is looked again whether the live part stands.
+// lookAgain is how soon the program checks again whether the live part is drawn.
 const lookAgain = 5 * time.Millisecond
 
-// printLines brings lines to the terminal, all that are there at once: one bundle after another,
-// because what the library is told beside each other has no order.
+// printLines prints all pending lines, one bundle after another: the library does not order
+// concurrent prints.
 func (m *model) printLines() tea.Cmd {
 	p := &m.paper
 	if p.printing || len(p.out) == 0 || !m.screen.ready {
@@ -155,9 +154,9 @@ func (w writer) Write(data []byte) (int, error) {
 // last.
 const maxSaid = 60
 
-// addNote writes whole lines beside the replies.
+// addNote writes whole lines outside the replies.
 func (p *paper) addNote(text string) {
-	if !p.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
+	if !p.m.Stream.Telling() { // else it goes above the open block, which continues below
 		p.flushReply()
 	}
 	text = strings.TrimSuffix(text, "\n")
@@ -182,8 +181,8 @@ func (p *paper) addNote(text string) {
 	}
 }
 
-// formatNote returns a line beside the replies as it is shown: by what it begins with. said says
-// that it is a person's message.
+// formatNote formats a line outside the replies by its first mark. said says that it is a person's
+// message.
 func formatNote(line string, said bool, width int) [][]span {
 	bare := strings.TrimLeft(line, " ")
 	indent := strings.Repeat(" ", min(len(line)-len(bare), width/2))

@@ -48,8 +48,8 @@ type span struct {
 	style style
 }
 
-// paintLine writes spans that stand on one line. Each piece ends what it begins, so that no line
-// depends on another.
+// paintLine writes the spans of one line. Each span ends its own styles, so that lines are
+// independent.
 func paintLine(line []span, colours bool) string {
 	var b strings.Builder
 	for _, s := range line {
@@ -95,8 +95,8 @@ func (p *piece) putSpan(s span, columns int) {
 	p.spans, p.columns = appendSpan(p.spans, s.text, s.style), p.columns+columns
 }
 
-// wrapSpans breaks spans into lines of at most a width, at spaces where it can, and inside what is
-// too long for a line. Line feeds break too.
+// wrapSpans breaks spans into lines of at most a width: at spaces if possible, else inside a long
+// word. Line feeds break too.
 func wrapSpans(spans []span, width int) (lines [][]span) {
 	width = max(width, 2)
 	var line, gap, word piece

@@ -42,7 +42,7 @@ func (p *page) renderTable(table *east.Table, width int) (out [][]span) {
 	return out
 }
 
-// columnWidths shares a width among columns, the widest of which are made narrower; nil where some
+// columnWidths shares a width among columns and narrows the widest; it returns nil if a column
 // would be narrower than minColumn.
 func columnWidths(rows [][][]span, width int) []int {
 	widths := make([]int, len(rows[0]))

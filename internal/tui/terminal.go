@@ -16,7 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// terminal is the program's output. What it writes at once stays together.
+// terminal is the program's output. Each write stays in one piece.
 type terminal struct {
 	*os.File
 	mu sync.Mutex
@@ -32,10 +32,9 @@ type terminal struct {
 // terminal is as wide and as high as the library believes.
 var inserts = regexp.MustCompile(`^\r(?:\x1b\[(\d*)B)?(\n+)\x1b\[(\d*)A\x1b\[\d*L`)
 
-// eraseBelow is what erases all from the cursor on in place of ansi.EraseScreenBelow: of what is
-// erased from a screen's first line on, tmux keeps a copy in the scrollback. The library erases so
-// each time when the live part has another height, and in a terminal that has become narrower it
-// may begin there.
+// eraseBelow replaces ansi.EraseScreenBelow: tmux copies text erased from the screen's first line
+// into the scrollback. The library erases so each time the live part changes its height, and in a
+// narrowed terminal that may start at the first line.
 var eraseBelow = ansi.EraseLineRight + ansi.SaveCursor + ansi.CUD1 + ansi.EraseScreenBelow + ansi.RestoreCursor
 
 // Write implements io.Writer.
@@ -65,10 +64,11 @@ func (t *terminal) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// insertLines returns the sequence that inserts lines above the live part. The terminal may have
-// another size by now: the cursor goes up to the beginning of the live part, which is overwritten
-// and drawn again below the lines, and once more by the library (model.print). rows is the number
-// of drawn rows: the library may change some of them before it draws all, and needs the room.
+// insertLines puts lines above the live part. It works in a terminal of any size, because the size
+// may have changed unnoticed. The cursor goes up to the start of the live part; the lines overwrite
+// it, and the live part is written again below them. Then the library redraws it (printLines).
+// rows is how many rows the library has drawn: it may update some of them before the full redraw,
+// and needs the room.
 func (t *terminal) insertLines(rows, up int, lines string) string {
 	var b strings.Builder
 	b.WriteString("\r")
@@ -127,8 +127,8 @@ func reflowCursor(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	}
 }
 
-// linesGrown returns how many lines lie more above the cursor when the live part is broken anew at
-// a width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
+// linesGrown returns how many lines lie more above the cursor when the live part is broken anew at a
+// width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
 func (s *screen) linesGrown(width int) int {
 	least := -1
 	for i := range s.drawn {

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Run holds the conversation until the person leaves. Errors are those of Control that nothing can
-// be done about here; what a message is refused for is shown and goes on.
+// Run holds the conversation until the person leaves. It returns the errors of Control that the
+// chat cannot handle; a refused message is shown, and the chat continues.
 func Run(ctx context.Context, c Config) (chat.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -42,9 +42,9 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	return m.result, err
 }
 
-// formatGreeting says where the chat is. It is written before anything is drawn, so that what is
-// drawn never begins on the terminal's first line: what is erased from there on some terminals
-// (tmux) keep.
+// formatGreeting returns the line that says where the chat is. It is written before the first
+// drawing, so that the live part never begins on the terminal's first line: some terminals (tmux)
+// keep text erased from there.
 func formatGreeting(m *model) string {
 	m.paper.wrote = true
 	return paintLine([]span{

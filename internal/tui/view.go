@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// promptMark begins the prompt.
+// promptMark precedes the person's text.
 const promptMark = "› "
 
 // narrow is how many columns a terminal has at least for a key to be seen.
@@ -63,8 +63,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// renderInput returns the prompt with what the person writes, at most so many lines around the
-// cursor.
+// renderInput returns the prompt with the written text, at most most lines around the cursor.
 func (m *model) renderInput(width, most int) (lines [][]span, y, x int) {
 	if m.history.searching {
 		return m.history.render(m, width)
@@ -89,13 +88,12 @@ func (m *model) renderInput(width, most int) (lines [][]span, y, x int) {
 	return lines, y - from, x + 2
 }
 
-// describePaste returns what a paste is shown as.
+// describePaste returns the label of a paste.
 func (m *model) describePaste(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// renderBelow draws the part below the prompt, in at most so many lines: completions before the
-// status.
+// renderBelow returns at most most lines below the prompt: the completions, then the status.
 func (m *model) renderBelow(width, most int) [][]span {
 	lines := m.popup.render(m, width, most)
 	if hint := cmp.Or(m.hint, m.Asking); hint != "" {
@@ -120,8 +118,7 @@ func (m *model) renderQueued(width int) (out [][]span) {
 	return out
 }
 
-// renderStatus returns the line at the bottom: what the agent does, the model, how full its context
-// is, what it costs.
+// renderStatus returns the status line: the activity, the model, the fill of its context, the cost.
 func (m *model) renderStatus(width int) []span {
 	parts := [][]span{m.describeActivity()}
 	add := func(s string) {
@@ -143,7 +140,7 @@ func (m *model) renderStatus(width int) []span {
 		if i > 0 {
 			part = append([]span{{" · ", style{faint: true}}}, part...)
 		}
-		if i > 0 && widthOf(out)+widthOf(part) > width-1 { // what happens is said in any case, as far as it fits
+		if i > 0 && widthOf(out)+widthOf(part) > width-1 { // the activity is always shown, as far as it fits
 			break
 		}
 		out = append(out, part...)
@@ -151,7 +148,7 @@ func (m *model) renderStatus(width int) []span {
 	return out
 }
 
-// describeActivity returns what happens now, and what a key does about it.
+// describeActivity returns the current activity and the key that affects it.
 func (m *model) describeActivity() []span {
 	faint, look := style{faint: true}, style{fg: yellow}
 	since := ""
@@ -190,7 +187,7 @@ func (m *model) describeActivity() []span {
 	return []span{{words[0], look}, {"  " + words[1], faint}}
 }
 
-// answerHint returns what a key does about what waits for the person.
+// answerHint returns the key for the open request.
 func (m *model) answerHint() string {
 	switch t := m.Text; {
 	case !m.armed && !m.draft.isEmpty():

@@ -14,7 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// work is what the agent is doing: calls on their way, and the plan.
+// work is the agent's current work: running calls, and the plan.
 type work struct {
 	running []running
 	plan    []chat.Step
@@ -25,11 +25,11 @@ type running struct {
 	id    regie.ID
 	tool  string
 	since time.Time // zero until it has started
-	// tail is the end of what it puts out.
+	// tail is the end of its output.
 	tail string
 }
 
-// maxTail bounds what is kept of a running call's output, in bytes.
+// maxTail limits the kept output of a running call, in bytes.
 const maxTail = 4 << 10
 
 // addOutput takes a piece of a running call's output, and reports whether it was one.
@@ -43,7 +43,7 @@ func (w *work) addOutput(d *dispatch.Delta) bool {
 	return true
 }
 
-// runningCall returns the running call with an id, new where it is unknown.
+// runningCall returns the running call with an id, or adds one.
 func (w *work) runningCall(id regie.ID) *running {
 	i := slices.IndexFunc(w.running, func(r running) bool { return r.id == id })
 	if i < 0 {
@@ -52,8 +52,7 @@ func (w *work) runningCall(id regie.ID) *running {
 	return &w.running[i]
 }
 
-// handleEvent takes in what is known of calls and of the plan. What was on its way is over with its
-// round.
+// handleEvent records events of calls and of the plan. The end of a round ends its calls.
 func (w *work) handleEvent(event *regie.Event, body *chat.Body) {
 	var message regie.Message
 	switch event.Type {
@@ -82,8 +81,8 @@ func (w *work) handleEvent(event *regie.Event, body *chat.Body) {
 	}
 }
 
-// renderLines returns the live part of the work: what runs, and as much of the plan as there is
-// room for.
+// renderLines returns the live part of the work: what runs, and as much of the plan as there is room
+// for.
 func (w *work) renderLines(m *model, most int) [][]span {
 	plan := 0
 	if len(w.plan) > 0 {
@@ -94,7 +93,7 @@ func (w *work) renderLines(m *model, most int) [][]span {
 	return out[:min(len(out), max(most, 0))]
 }
 
-// onTheirWay returns the calls that run, with the end of what they put out.
+// onTheirWay returns the running calls, with the end of their output.
 func (w *work) onTheirWay(m *model, most int) [][]span {
 	var out [][]span
 	for i := range w.running {
@@ -123,8 +122,8 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 	return out[:min(len(out), max(most, 0))]
 }
 
-// renderSteps returns the plan: where there is no room for all of it, the part around the step that
-// is worked on.
+// renderSteps returns the plan: where there is no room for all of it, the part around the step that is
+// worked on.
 func (w *work) renderSteps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil

@@ -15,12 +15,11 @@ const (
 	maxDepth = 256  // elements
 )
 
-// Clean turns a path as a model writes it into a relative, slash-separated one without "..": "." is
-// the root (spec 8.2, 12.5). The rules are those of names alone; no file is looked at, so "a/../b"
-// is "b" whatever a is. A slash at the end is dropped. It returns CodePathInvalid for what no file
-// can be called or what would surprise on another system: an empty path, NUL and other control
-// characters, bad UTF-8, a backslash, too much of anything; and CodePathOutside for what does not
-// stay below the root.
+// Clean turns a path that a model wrote into a relative, slash-separated one without ".."; "." is
+// the root (spec 8.2, 12.5). It looks only at names, never at files, so "a/../b" becomes "b" even
+// where a is a link. It drops a slash at the end. It returns CodePathInvalid for an empty path, NUL
+// and other control characters, bad UTF-8, a backslash and exceeded limits. It returns
+// CodePathOutside for a path that leaves the root.
 func Clean(name string) (string, error) {
 	if err := checkSpelling(name); err != nil {
 		return "", err

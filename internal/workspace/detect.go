@@ -20,13 +20,12 @@ const (
 	FoundByDirectory = "directory" // it is the directory itself
 )
 
-// Detect finds the workspace that a directory belongs to (spec 8.1): upward to a .regie directory,
-// else the git root, else the directory itself; foundBy says which. Marks in the home directory or
-// above it do not count for the directories below, because many people keep their settings in git
-// there, and neither do those of strangers: what somebody else has put into /tmp makes no workspace
-// of it. A workspace at the home directory, above it, at / or at a directory of the system's is
-// refused with CodePathProtected unless here says that it is meant (decision 32). Else Detect
-// returns the codes of Open.
+// Detect finds the workspace of a directory (spec 8.1): the nearest .regie directory above, else
+// the git root, else the directory itself; foundBy says which. It ignores marks in the home
+// directory or above it, because many people keep their settings in git there. It also ignores
+// marks of other users, such as in /tmp. It returns CodePathProtected for a workspace at the home
+// directory, above it, at / or at a system directory, unless here is true (decision 32). Other
+// errors are those of Open.
 func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	if strings.IndexByte(dir, 0) >= 0 {
 		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path holds a NUL character")
@@ -56,9 +55,9 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	return root, foundBy, nil
 }
 
-// Settled checks that a directory which somebody names as a workspace is one that Detect could have
-// found: by its resolved name, and not too wide unless here says that it is meant. It returns
-// CodePathInvalid, CodePathProtected and the codes of Open.
+// Settled checks that Detect could have found a directory as a workspace: its name is resolved, and
+// it is not too wide unless here is true. It returns CodePathInvalid, CodePathProtected and the
+// codes of Open.
 func Settled(root, home string, here bool) error {
 	confined, err := Open(root)
 	if err != nil {
@@ -82,15 +81,13 @@ func (h homes) refuseRoot(root string, here bool) error {
 		"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
 }
 
-// isRegie finds a directory of Regie's files. A link to one elsewhere is none: nothing behind it is
-// read either.
+// isRegie finds a .regie directory. It ignores a link to a directory elsewhere.
 func isRegie(dir string) (fs.FileInfo, bool) {
 	info, err := os.Lstat(filepath.Join(dir, ".regie"))
 	return info, err == nil && info.IsDir()
 }
 
-// isGit finds a repository's directory, and the file that stands for it in a linked work tree or a
-// submodule.
+// isGit finds a .git directory, or the .git file of a linked work tree or a submodule.
 func isGit(dir string) (fs.FileInfo, bool) {
 	name := filepath.Join(dir, ".git")
 	info, err := os.Stat(name)

@@ -1,20 +1,19 @@
 // Package workspace confines everything that touches files to a directory (spec 8.1, 8.2): no path
-// leaves the root, whatever a model writes and whatever links lie in the way, also while somebody
-// swaps them.
+// of a model leaves the root, and no link does, even if another process swaps links meanwhile.
 //
 // Every access resolves the path first, link by link, to a path without links, and notes every name
-// on the way that the rules protect. Then it walks that path directory by directory and makes sure
-// that each is the very directory that was looked at. What it opens is therefore inside the root
-// (os.Root sees to that at each step) and is what the rules were applied to; nothing is checked by
-// name and then used by name. A path that is exchanged while this goes on is tried again, and
-// refused with CodeFileChanged when that does not help.
+// on the way that the rules protect. Then it walks that path directory by directory and checks
+// that each is the directory that it resolved. The opened file is therefore inside the root
+// (os.Root ensures that at each step) and is the one that the rules judged. Nothing is checked by
+// name and then used by name. A path that changes meanwhile is tried again; then CodeFileChanged is
+// returned.
 //
 // What the package decides where the specification leaves it open:
 //   - Absolute paths are accepted where they lie inside the root by their letters; so are links
 //     with an absolute target.
 //   - Links are followed for reading and on the way to a file that is written; a file is not
 //     written through a link in its last place.
-//   - Files are never written in place but replaced: a hard link elsewhere keeps the old content. A
+//   - Files are always replaced, never overwritten: a hard link elsewhere keeps the old content. A
 //     file without any write permission is refused although replacing it would work. The permission
 //     bits stay, the owner too where the system allows it; extended attributes do not.
 //   - Names are protected in every directory, in letters of either case, and also as a file system

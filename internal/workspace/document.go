@@ -14,14 +14,14 @@ import (
 type Document struct {
 	Text []byte // UTF-8
 	More bool   // there is more of it
-	// Repaired says that it has bytes which are not UTF-8, each shown as U+FFFD: nobody can tell
-	// what else it is written in.
+	// Repaired says that the document has bytes that are not UTF-8, each shown as U+FFFD. Its
+	// encoding is unknown.
 	Repaired bool
 }
 
-// Document reads up to some bytes of a document, as read_file shows it: a link is
-// followed where it stays inside and leads to no secret. Where there is none it is empty. It
-// returns the codes of OpenFile, and CodeNotText for what is no text.
+// Document reads at most most bytes of a document, as read_file shows it. It follows a link that
+// stays inside and leads to no secret. A missing document is empty. It returns the codes of
+// OpenFile, and CodeNotText for a binary file.
 func (r *Root) Document(name string, most int64) (Document, error) {
 	if _, err := r.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return Document{}, nil

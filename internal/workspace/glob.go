@@ -8,13 +8,14 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// unlikeGit is what ignore files and package doublestar read in different ways: braces, which mean
-// themselves in the former, and several stars beside letters. What is escaped stays.
+// unlikeGit matches the syntax that ignore files and package doublestar read in different ways:
+// braces, which git takes literally, and several stars next to letters. It matches escapes too, so
+// that they stay.
 var unlikeGit = regexp.MustCompile(`\\.|\*+|[{}]`)
 
 // translateGlob turns a pattern of an ignore file into one of package doublestar, which matches in
-// polynomial time (spec 12.5). A ** at the end stands for at least one name. A pattern that does
-// not parse, or names nothing between two slashes, is empty: it matches no name.
+// polynomial time (spec 12.5). A ** at the end matches at least one name. A pattern that does not
+// parse, or has an empty part between two slashes, becomes empty and matches no name.
 func translateGlob(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	for i, part := range parts {

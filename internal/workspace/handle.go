@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is an open directory of a walk. What it opens is the very entry of that name: no link is
-// followed, at any moment, so nothing can be put into a name's place that leads elsewhere.
+// handle is an open directory of a walk. It opens an entry by name and never follows a link, so a
+// swapped entry cannot lead elsewhere.
 type handle struct{ f *os.File }
 
 func newHandle(at *os.Root) (handle, error) {
@@ -61,8 +61,7 @@ func (h handle) lookUp(name string) (SurveyEntry, error) {
 	return retryInterrupted(func() (SurveyEntry, error) { return lookAt(int(h.f.Fd()), name) })
 }
 
-// statAt returns lookAt in the way that every Unix knows, which does not say when an entry was
-// made.
+// statAt returns lookAt in the way that every Unix knows, which does not say when an entry was made.
 func statAt(dir int, name string) (SurveyEntry, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
@@ -87,7 +86,7 @@ func modeOf(mode uint32) fs.FileMode {
 	}
 }
 
-// readLink returns what a link of this directory says.
+// readLink returns the target of a link in this directory.
 func (h handle) readLink(name string) (string, error) {
 	buffer := make([]byte, maxLinkText+1)
 	n, err := unix.Readlinkat(int(h.f.Fd()), name, buffer)

@@ -24,8 +24,8 @@ func lookAt(dir int, name string) (SurveyEntry, error) {
 
 func toNanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
-// systemMagic are the file systems in which nothing lies: the kernel makes up what is read there,
-// and some of it ends never, or does something.
+// systemMagic lists the virtual file systems. The kernel generates their content; some reads never
+// end, others have side effects.
 var systemMagic = map[uint32]bool{
 	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
 	unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true, unix.SECURITYFS_MAGIC: true, unix.SELINUX_MAGIC: true,

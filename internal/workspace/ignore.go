@@ -8,15 +8,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Bounds of ignore files (spec 12.5): what is beyond them is not read.
+// Limits of ignore files (spec 12.5): content beyond them is not read.
 const (
 	maxIgnoreFile = 1 << 20
 	maxIgnoreRule = 4096    // bytes of one line
 	maxIgnoreAll  = 4 << 20 // of the files that hold in one directory: rules take many times their size in memory
 )
 
-// ignoreFiles are the names of the files that say what is ignored, the ones that win last: git's,
-// the one that search tools share, our own.
+// ignoreFiles names the ignore files in rising priority: git's, the one that search tools share,
+// Regie's.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
 
 // Rules are the ignore files of one directory: those of ignoreFiles, and at the root git's exclude
@@ -126,7 +126,7 @@ func (g *ignores) Ignored(entry string, dir bool) bool {
 	return false
 }
 
-// lastVerdict returns what the last rule that matches says.
+// lastVerdict returns the verdict of the last rule that matches.
 func lastVerdict(rules []ignoreRule, name string, dir bool) (said, ignored bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		if rules[i].matchesPath(name, dir) {
@@ -136,7 +136,7 @@ func lastVerdict(rules []ignoreRule, name string, dir bool) (said, ignored bool)
 	return false, false
 }
 
-// inDirectory returns what holds in a directory of which the ignore files are given.
+// inDirectory adds the ignore files of a subdirectory to the rules above it.
 func (g *ignores) inDirectory(name string, rules *Rules) *ignores {
 	next := &ignores{above: g}
 	if g != nil {
@@ -193,8 +193,8 @@ func (h handle) ignoreRules() *Rules {
 	return &rules
 }
 
-// readIgnore reads an ignore file, some directories below; nothing where there is none, or where a
-// link or anything else has its name.
+// readIgnore reads the ignore file at a path of names; it returns nil where no regular file has
+// that name.
 func (h handle) readIgnore(names ...string) []byte {
 	if len(names) > 1 {
 		next, err := h.enterDir(names[0])

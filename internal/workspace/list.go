@@ -18,7 +18,7 @@ type Listing struct {
 	Show func(e *SurveyEntry) bool
 }
 
-// Listed says what a list came to.
+// Listed is the result of a List.
 type Listed struct {
 	Path   string // the directory, without links
 	Wanted int    // entries that were met and are wanted
@@ -27,11 +27,10 @@ type Listed struct {
 	Left
 }
 
-// List shows what lies below a directory: the files, links and special files of a directory by
-// their names, then its directories, each before what it holds. It follows no link below the
-// directory, and leaves out what is called .git and what ignore files name; a directory that is
-// itself ignored is listed all the same. It looks into no directory that may hold secrets. It
-// returns the context's cause and the codes of OpenFile.
+// List shows the content of a directory: its files, links and special files by name, then its
+// directories, each before its content. It follows no link below the directory. It leaves out .git
+// and ignored names, and enters no directory that may hold secrets. It does list a directory that
+// is itself ignored. It returns the context's cause and the codes of OpenFile.
 func (r *Root) List(ctx context.Context, name string, how Listing) (out Listed, err error) {
 	top, err := r.beginWalk(r.openDir(name, false))
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Look says what stands at a path, links followed: the path as Clean gives it, and whether it is a
-// directory. It opens nothing, so what may hold a secret can be looked at, and returns the codes of
-// Place, and CodeFileNotFound also for what is neither a file nor a directory.
+// Look follows links and returns the clean path and whether it is a directory. It opens nothing, so
+// it also works for a path that may hold a secret. It returns the codes of Place, and
+// CodeFileNotFound also for special files.
 func (r *Root) Look(name string) (clean string, dir bool, err error) {
 	place, err := r.Place(name)
 	if err != nil {

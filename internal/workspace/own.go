@@ -14,12 +14,10 @@ var own struct {
 	paths []string // absolute, with and without links, as foldedPath gives them
 }
 
-// Keep has what lies at absolute paths, or below, be Regie's own for every Root that is opened from
-// now on in this process, wherever it is confined to a directory above: it is neither listed,
-// searched, indexed nor surveyed, not written whoever allows it, and read with a person's word
-// only. It stays so as long as the process lives: which files hold the settings is settled once. A
-// Root at one of the paths, or below, is not affected: who may open that is for others to say.
-// Empty paths are none.
+// Keep reserves absolute paths and everything below them for Regie, in every Root that this process
+// opens from now on above them. Such files are not listed, searched, indexed or surveyed. No
+// approval allows a write, and a read needs a person's approval. The reservation lasts as long as
+// the process. A Root at one of the paths, or below, is not affected. Keep ignores empty paths.
 func Keep(paths ...string) {
 	own.Lock()
 	defer own.Unlock()
@@ -64,7 +62,7 @@ func ownBelow(dir string) (out []string) {
 	return out
 }
 
-// foldedPath returns a clean path of which each name is folded.
+// foldedPath folds each name of a clean path.
 func foldedPath(name string) string {
 	parts := strings.Split(path.Clean(name), "/")
 	for i := range parts {

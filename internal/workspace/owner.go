@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// statOf returns what the system says of a file.
+// statOf returns the system's data of a file.
 func statOf(info fs.FileInfo) syscall.Stat_t {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return *stat
@@ -16,9 +16,9 @@ func statOf(info fs.FileInfo) syscall.Stat_t {
 	return syscall.Stat_t{}
 }
 
-// giveAway gives a file that was made anew in a directory to that one's owner, where we are root:
-// else the person whose workspace it is could not change it. Who it belonged to before, where it
-// comes back by an undo, nobody knows.
+// giveAway gives a new file to the owner of its directory, if the process is root: otherwise the
+// workspace's owner could not change the file. The earlier owner of a file that an undo restores is
+// not known.
 func giveAway(f *os.File, dir *os.Root) {
 	if os.Geteuid() != 0 {
 		return
@@ -32,8 +32,8 @@ func giveAway(f *os.File, dir *os.Root) {
 	}
 }
 
-// giveDirAway is giveAway for a directory that was just made. What somebody has put in its place
-// meanwhile is not given away: it has something in it, or is theirs already.
+// giveDirAway is giveAway for a new directory. It skips a directory that another process has put in
+// its place: that one has content or another owner.
 func giveDirAway(made, dir *os.Root) {
 	if os.Geteuid() != 0 {
 		return
@@ -48,8 +48,8 @@ func giveDirAway(made, dir *os.Root) {
 	}
 }
 
-// keepOwner gives a new file the owner of the one that it will replace, as far as the system allows
-// it: a user who may write somebody else's file cannot give a file away.
+// keepOwner gives a new file the owner of the file that it will replace, as far as the system
+// allows. An unprivileged process can only set the group.
 func keepOwner(f *os.File, like fs.FileInfo) {
 	stat := statOf(like)
 	if int(stat.Uid) == os.Geteuid() && int(stat.Gid) == os.Getegid() {

@@ -11,17 +11,16 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Bounds of what is looked for (spec 12.5). Expressions are those of RE2: they cost at most their
-// size for each byte.
+// Limits of a query (spec 12.5). RE2 expressions cost at most their size for each byte.
 const (
 	maxQuery   = 1000 // bytes
 	maxProgram = 2000 // instructions of an expression
 )
 
-// pattern is what is looked for, read once and shared.
+// pattern is a compiled query, shared by the searches.
 type pattern struct {
 	expression *regexp.Regexp // for one line
-	needle     []byte         // stands in each match; empty where no such text is known
+	needle     []byte         // text in every match; empty if unknown
 	fold       bool           // the needle is in small letters, and capitals are the same
 	exact      bool           // the needle is the match
 }
@@ -72,8 +71,8 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	return &p, nil
 }
 
-// requiredText returns the longest text found that stands in whatever an expression matches, in
-// small letters where it is matched in either case.
+// requiredText returns the longest text found that every match of an expression contains. It is in
+// small letters if fold is true.
 func requiredText(tree *syntax.Regexp) (longest []byte, fold bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:

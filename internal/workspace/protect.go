@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Protection says what the rules of spec 8.2 hold against a path.
+// Protection is the protection of a path by the rules of spec 8.2.
 type Protection int
 
 // The protections, the stricter one last.
@@ -18,8 +18,8 @@ const (
 	Secret                 // may hold a key or a password: neither, without a person's word
 )
 
-// secrets are the names that need a person's word even to be read, as folded gives them. One *
-// stands for anything, one at each end for anything around.
+// secrets lists names that need a person's approval even for reading, in the form of foldName. A *
+// at an end matches any text.
 var secrets = []string{
 	".env*", "*.env", "api.token", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
 	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc",
@@ -35,7 +35,7 @@ var secrets = []string{
 	".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
 }
 
-// secretDirs are directories of which everything is secret.
+// secretDirs lists directories with only secret content.
 var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private"}
 
 // harmless are names that look secret and are made to be shared.
@@ -60,7 +60,7 @@ func Protected(clean string) Protection {
 	return found
 }
 
-// protectedName judges one name of a path, and whether it stands last.
+// protectedName judges one name of a path; last says that it is the last one.
 func protectedName(name string, last bool) Protection {
 	name = foldName(name)
 	switch {
@@ -73,7 +73,7 @@ func protectedName(name string, last bool) Protection {
 	}
 }
 
-// places are files of which only the directory that they lie in tells that they are secret.
+// places lists files that are secret only in a certain directory.
 var places = [][2]string{{".docker", "config.json"}, {"gh", "hosts.yml"}, {".m2", "settings.xml"}}
 
 // protectedPlace judges a path without links by where it lies.
@@ -91,9 +91,9 @@ func protectedPlace(full string) Protection {
 	return Unprotected
 }
 
-// foldName gives a name the form in which a careless file system compares it: without cases,
-// without what cannot be seen, without dots and spaces at its end, without the name of a stream. It
-// must not make a way around the rules.
+// foldName gives a name the form that a lenient file system compares: without case, invisible
+// characters, trailing dots and spaces, and stream names. A name that only such a file system
+// equates must not bypass the rules.
 func foldName(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
@@ -141,8 +141,8 @@ func mayList(found Protection, name string) error {
 	return nil
 }
 
-// mayWrite refuses what no tool may write, whoever allows it. A person's word for a secret is the
-// caller's business.
+// mayWrite refuses a path that no tool may write, even with an approval. The caller asks for the
+// approval that a secret needs.
 func (r *Root) mayWrite(t target, name string) error {
 	switch {
 	case t.internal:

@@ -31,8 +31,7 @@ func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, 
 	return f, info, err
 }
 
-// withTarget does something with what a path means, links followed. It repeats that while the path
-// is exchanged.
+// withTarget calls do with the resolved target of a path. It retries while the path changes.
 func (r *Root) withTarget(name string, do func(t target, clean string) error) error {
 	clean, err := r.Clean(name)
 	if err != nil {
@@ -57,7 +56,7 @@ func (r *Root) Place(name string) (p Place, err error) {
 	return p, err
 }
 
-// openResolved opens a regular file by its resolved path. A link that stands there is errSwapped.
+// openResolved opens a regular file by its resolved path. It returns errSwapped for a link.
 func (r *Root) openResolved(resolved, name string) (*os.File, fs.FileInfo, error) {
 	dir, base, err := r.openParent(resolved)
 	if err != nil {
@@ -84,7 +83,7 @@ func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return h.openFile(name)
 }
 
-// requireRegular refuses what is not a file with content.
+// requireRegular refuses everything but regular files.
 func requireRegular(info fs.FileInfo, name string) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():

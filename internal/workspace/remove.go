@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Remove takes a file away (spec 8.2), as Load gave it, whose content is kept elsewhere. If it is
-// not what before says, nothing is done and CodeFileChanged returned.
+// Remove removes a file that Load returned (spec 8.2). The caller keeps its content. If the file no
+// longer matches before, Remove does nothing and returns CodeFileChanged.
 //
-// tried tells whether the file may be gone in spite of an error. If not, it is where it was.
+// tried says that the file may be gone in spite of an error. If false, the file is unchanged.
 func (r *Root) Remove(before Content) (tried bool, err error) {
 	dir, base, err := r.openParent(before.Path)
 	if err != nil {
@@ -24,9 +24,8 @@ func (r *Root) Remove(before Content) (tried bool, err error) {
 	return true, r.explainError(syncDir(dir), before.Path)
 }
 
-// RemoveEmpty takes directories away in which nothing is left, given by their resolved paths, the
-// topmost first. One that somebody uses, a link and what is no directory stay. It returns those
-// that went.
+// RemoveEmpty removes empty directories, given by their resolved paths, parents first. It skips
+// directories in use, links and files. It returns the paths that it removed.
 func (r *Root) RemoveEmpty(dirs []string) (gone []string) {
 	for _, name := range slices.Backward(dirs) {
 		if name == "" || name == "." || Protected(name) != Unprotected {

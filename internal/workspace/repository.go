@@ -13,15 +13,15 @@ import (
 // gitParts are the names that git gives to what lies in a repository, as folded gives them.
 var gitParts = gitruns.Parts()
 
-// isRepository reports whether git takes a directory for a repository, whatever it is called, by
-// what lies in it: it would run what its hooks and its configuration say for everybody who calls
-// git there, or below. What the parts hold is not looked at: it can be written later.
+// isRepository reports whether git takes a directory for a repository, by the names in it. Git
+// would run that directory's hooks and configuration. It does not check the content of the parts:
+// they can be written later.
 func isRepository(has func(name string) bool) bool {
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-// PartOf reports whether a place is a repository, given by the directory in which its parts lie, or
-// one of its parts, or lies in one: not a work tree beside them. Both are clean paths.
+// PartOf reports whether name is the repository directory, one of its parts, or inside a part. A
+// work tree next to the parts does not count. Both are clean paths.
 func PartOf(repository, name string) bool {
 	below, inside := name, true
 	if repository != "." {
@@ -31,9 +31,8 @@ func PartOf(repository, name string) bool {
 	return inside && slices.Contains(gitParts, foldName(first)) || name == repository
 }
 
-// inRepository reports whether a name in a directory, given without links, is git's own, or would
-// become so by being made: a file could complete a repository of which the other parts were written
-// before, as files like any other.
+// inRepository reports whether a name in a link-free directory is part of a repository, or would
+// complete one. The other parts may have been written before as ordinary files.
 func (r *Root) inRepository(dir []string, name string) bool {
 	name = foldName(name)
 	return slices.Contains(gitParts, name) && isRepository(func(part string) bool {
@@ -55,8 +54,8 @@ func holdsRepository(entries []fs.DirEntry) bool {
 	})
 }
 
-// protectionOf returns protectedName for an entry of a directory, full with its path without links:
-// Regie's own is secret, whatever it is called.
+// protectionOf returns protectedName for a directory entry; full is its path without links. Regie's own
+// files are secret under any name.
 func (r *Root) protectionOf(full, name string) Protection {
 	if r.isOwn(full) {
 		return Secret
@@ -73,9 +72,9 @@ func (l *level) protectionOf(name string) Protection {
 	return found
 }
 
-// gitRuns reports whether a path without links is one that git runs or believes because
-// configuration names it, or lies below one. It is asked when something is written, and reads the
-// configuration of the repositories on the way each time: a person may have changed it.
+// gitRuns reports whether git runs or reads a link-free path, or one above it, because its
+// configuration names it. It runs before a write and reads the configuration of the repositories on
+// the way each time, because a person may have changed it.
 func (r *Root) gitRuns(name string) bool {
 	root := Resolved(filepath.FromSlash(r.dir))
 	var trees []string

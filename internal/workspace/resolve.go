@@ -19,12 +19,11 @@ const (
 // errSwapped says that a name meant something else at a second look.
 var errSwapped = errors.New("the path was exchanged while it was being opened")
 
-// target is what a path means.
+// target is a resolved path.
 type target struct {
 	path  string // without links; its last elements need not exist
 	found Protection
-	// internal says that one of the names on the way is Internal, whatever else was found: a
-	// person's word does not lift that.
+	// internal says that one of the names on the way is Internal. An approval does not lift that.
 	internal bool
 }
 
@@ -43,7 +42,8 @@ func (t *target) keepOwn(r *Root, at string) {
 	t.found = max(t.found, protectedPlace(at))
 }
 
-// retryResolved does something with what a clean path means, again while that is exchanged.
+// retryResolved calls do with the resolved target of a clean path, and retries while the path
+// changes.
 func (r *Root) retryResolved(clean string, follow bool, do func(t target) error) error {
 	for range maxTries {
 		t, err := r.resolvePath(clean, follow)
@@ -139,8 +139,7 @@ func (r *Root) readLink(at, clean string) (string, error) {
 	return aim, nil
 }
 
-// missingTarget returns the target of a path of which done does not exist: what lies below holds no
-// links.
+// missingTarget resolves the rest of a path below done, which does not exist: todo holds no links.
 func (r *Root) missingTarget(t target, clean string, done, todo []string) (target, error) {
 	for i, part := range todo {
 		if part == ".." {

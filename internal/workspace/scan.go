@@ -40,7 +40,7 @@ func (s *scanner) scanBatch(b *batch) {
 	}
 }
 
-// searchFile searches what the buffer holds of a file of a size.
+// searchFile searches the buffered part of a file of a size.
 func (s *scanner) searchFile(b *batch, name string, size int64) {
 	text := s.buffer.Bytes()
 	if bytes.IndexByte(text, 0) >= 0 {

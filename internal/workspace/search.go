@@ -20,7 +20,7 @@ const (
 	maxWorkers   = 8
 )
 
-// Query is what is looked for, and where.
+// Query is a search.
 type Query struct {
 	Text          string
 	Regex         bool // Text is an expression of RE2
@@ -40,30 +40,30 @@ type Query struct {
 type Match struct {
 	Path string
 	Line int
-	// Text is the line without its end, or the part of it around the match where it is longer than
-	// wanted: then Before and After say what is missing at its ends, in bytes.
+	// Text is the line without its end, or for a long line the part around the match: then Before
+	// and After count the missing bytes at its ends.
 	Text          string
 	Before, After int
 }
 
-// Searched says what a search looked at, and what it did not.
+// Searched counts what a search read and skipped.
 type Searched struct {
 	Files, Bytes int64 // that were looked through
 	Binary       int64 // files that are no text
-	Clipped      int64 // files of which only the first 16 MiB were searched
+	Clipped      int64 // files searched only in their first 16 MiB
 	Passed
 	More    bool // there are more matches than were wanted
 	Stopped bool // its context ended before it did
 }
 
 // Search looks through the text files of a directory, or one file, and calls found with each line
-// that matches, in the order of the tree: the files of a directory by their names, then its
-// directories. It follows no links, and leaves out what is protected (spec 8.2), what ignore files
-// name, what is no text. A path that is itself ignored is searched all the same: somebody wanted
-// it. found returns false to end the search. Where the context ends, what was found so far has been
-// given, and Stopped is set.
+// that matches. It goes in the order of the tree: the files of a directory by name, then its
+// directories. It follows no links, and leaves out protected files (spec 8.2), ignored files and
+// binary files. It does search a path that is itself ignored, because the caller named it. found
+// returns false to end the search. When the context ends, Search sets Stopped and keeps the matches
+// so far.
 //
-// It returns the codes of OpenFile, CodeNotADirectory and CodeBadPattern. It starts a goroutine
+// It returns the codes of OpenFile, CodeNotADirectory and CodeBadPattern. It starts one goroutine
 // that walks and some that search; they end before it returns.
 func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Searched, error) {
 	wanted, err := compilePattern(q.Text, q.Regex, q.CaseSensitive)
@@ -146,8 +146,7 @@ func (s *search) beginSearch(r *Root) (walk func(), err error) {
 	return func() { s.walkTree(top) }, err
 }
 
-// beginFile returns a search in one file, which is told from its name and its content as in any
-// other.
+// beginFile prepares a search in one file, under the same rules as in a directory.
 func (s *search) beginFile(r *Root) (walk func(), err error) {
 	place, err := r.Place(s.query.Path)
 	if err != nil {
@@ -214,7 +213,7 @@ func (s *search) sendLevel(l *level, files []string) error {
 	return nil
 }
 
-// collectMatches gives what the batches found in their order, until enough is given.
+// collectMatches passes on the matches of the batches in order, up to the limit.
 func (s *search) collectMatches(cancel func(), found func(Match) bool) {
 	left, enough := s.query.Most, false
 	for b := range s.order {

@@ -23,17 +23,17 @@ const (
 	maxRepositories = 1000
 )
 
-// Stamp is what the file system says of a file without opening it. Two equal stamps mean the same
-// content, but for a file that was written in the very moment of the first look: see Settled.
+// Stamp is the file system's data of a file, without opening it. Equal stamps mean equal content,
+// except for a file written just when it was first read: see Settled.
 type Stamp struct {
 	Size         int64
 	Mtime, Ctime int64 // nanoseconds since 1970; Ctime is 0 where the system has none
 	Ino, Dev     uint64
 }
 
-// Settled reports whether a file that had this stamp when it was read, from began on, in
-// nanoseconds since 1970, has it no longer when somebody writes to it. Clocks of file systems are
-// coarse, some of two seconds, so what was written just then is not settled.
+// Settled reports whether every later write changes this stamp of a file read at began, in
+// nanoseconds since 1970. Some file systems have clocks of two seconds, so a file written just
+// before is not settled.
 func (s Stamp) Settled(began int64) bool {
 	const coarse = int64(2e9)
 	return max(s.Mtime, s.Ctime) < began-coarse
@@ -48,10 +48,10 @@ type SurveyEntry struct {
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
 
-// Surveying says what a survey does.
+// Surveying configures a survey.
 type Surveying struct {
-	// Rules are the ignore files of directories that count in place of those that are there; with
-	// known false those that are there count.
+	// Rules returns stored ignore files of a directory, which replace those on disk; with known
+	// false those on disk count.
 	Rules func(dir string) (rules Rules, known bool)
 	// Known says of a path whether it is looked at even where an ignore file names it; nil: none
 	// is.
@@ -64,32 +64,32 @@ type Surveying struct {
 	File func(e *SurveyEntry, open func() (*os.File, error)) error
 }
 
-// Surveyed is what a survey found.
+// Surveyed is the result of a survey.
 type Surveyed struct {
-	// Entries are the directories (but the root), files and links: a directory before what is in
-	// it.
+	// Entries are the directories (but the root), files and links; a directory precedes its
+	// content.
 	Entries []SurveyEntry
 	// Rules are the ignore files that counted, by directory, "." for the root. Directories without
 	// any are not in it.
 	Rules map[string]Rules
-	// Repositories are places that are git's and not looked into: what is called .git, and
-	// directories that are a repository under another name. Of very many they are the first ones.
+	// Repositories lists skipped git places: entries named .git, and repositories under another
+	// name. Of very many it has the first ones.
 	Repositories []string
-	// Blind are the places of which not all was looked at, because that was not possible or too
-	// much.
+	// Blind lists places that were not looked at completely, because that failed or exceeded a
+	// limit.
 	Blind []string
 	// Aside changes where something changes of what ignore files name, of special files, and of
 	// what has a name that no path can have, though nothing of them is read.
 	Aside regie.Hash
-	// Left is what is there and was left out.
+	// Left counts the entries that were left out.
 	Left Left
 }
 
 // Left counts what a survey leaves out, with a few names of each kind.
 type Left struct {
 	Ignored int // files and directories that the ignore files name
-	// Other are special files, what cannot be read or has a name that no path can have, and places
-	// of which there is more than is looked at.
+	// Other counts special files, unreadable entries, names that no path can have, and places that
+	// exceed a limit.
 	Other int
 
 	IgnoredNames, OtherNames []string

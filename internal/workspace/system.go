@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A system directory is a workspace only where somebody says that it is meant (decision 32): an
-// agent there works on the machine itself, or on what belongs to everybody. Of some it is all that
-// lies below them too; in others people have their projects.
+// System directories need here to become a workspace (decision 32): an agent there changes the
+// machine itself or shared files. systemTrees include everything below them; people keep projects
+// below the others.
 var (
 	systemTrees = []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/proc", "/sbin", "/sys",

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sniffed is how many bytes of a file tell text from what is none.
+// Sniffed is how many bytes of a file decide whether it is text.
 const Sniffed = 8 << 10
 
 // NotText reports whether a file's first bytes are not text: a NUL, or much that is not UTF-8.

@@ -14,15 +14,14 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TreeEntry is what lies in a tree: a regular file, or what is none and why it is not read.
+// TreeEntry is an entry of a tree: a regular file, or another entry and why it is not read.
 type TreeEntry struct {
 	Path string // without links, relative to the root
 	Size int64  // bytes, of a regular file
-	// Why is the code of what is not read: CodePathOutside for a link (none is followed),
-	// CodeSpecialFile, CodePathProtected for what may hold a secret, CodeNoPermission. Empty for a
-	// regular file.
+	// Why is the reason for not reading an entry: CodePathOutside for a link, CodeSpecialFile,
+	// CodePathProtected for a possible secret, CodeNoPermission. Empty for a regular file.
 	Why regie.Code
-	// Data is what a file holds, where the walk was to read it.
+	// Data is the file's content, if the walk was to read it.
 	Data []byte
 }
 
@@ -67,7 +66,7 @@ type treeWalk struct {
 	found  []TreeEntry
 }
 
-// wantsEntry has all looked at, but for directories of secrets, which are told of.
+// wantsEntry accepts every entry except directories of secrets, which it only records.
 func (t *treeWalk) wantsEntry(l *level, entry fs.DirEntry) bool {
 	secret := entry.IsDir() && t.root.protectionOf(l.entryPath(entry.Name()), entry.Name()) == Secret
 	if secret {
@@ -76,7 +75,7 @@ func (t *treeWalk) wantsEntry(l *level, entry fs.DirEntry) bool {
 	return !secret
 }
 
-// takeFiles describes what is no directory, and reads it where that was asked for.
+// takeFiles describes the entries other than directories, and reads files if requested.
 func (t *treeWalk) takeFiles(l *level, names []string) error {
 	for _, name := range names {
 		one, err := t.lookUp(l, name)
@@ -102,8 +101,8 @@ func (t *treeWalk) noteOmitted(name string, why omission, err error) error {
 	return nil
 }
 
-// omissionCode returns the code of what cannot be opened. What is no longer what it was named as is
-// being exchanged.
+// omissionCode returns the code of an entry that cannot be opened. An entry that changed its kind
+// is being replaced.
 func (t *treeWalk) omissionCode(err error, name string) regie.Code {
 	if errors.Is(err, errSwapped) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
 		return regie.CodeFileChanged
@@ -173,9 +172,9 @@ func (r *Root) ReadPlain(name string, most int64) (data []byte, err error) {
 	return data, err
 }
 
-// Identity tells a directory from another one that stands at the same path later: its number on its
-// file system, and when it was made, in nanoseconds. The file system's own number is left out,
-// because a restart may give another one. Either is 0 where the system does not say.
+// Identity tells a directory from a later one at the same path: its inode number, and its creation
+// time in nanoseconds. It leaves out the device number, because a restart may change it. Either is
+// 0 where the system does not report it.
 func (r *Root) Identity() (number uint64, made int64, err error) {
 	f, err := r.root.Open(".")
 	if err != nil {

@@ -12,17 +12,16 @@ type WalkEntry struct {
 	Stamp Stamp // of a file
 }
 
-// Walked says what a walk came to.
+// Walked is the result of a walk.
 type Walked struct {
 	Files int64 // that were visited
 	Passed
 }
 
-// Walk visits the regular files below a directory, and the directories themselves before what they
-// hold. As Search it follows no links, and leaves out what is secret or belongs to git or regie,
-// and what ignore files name; the directory itself is walked even if it is ignored. It ends where
-// visit returns false, and with the context's error. It starts no goroutine. It returns the codes
-// of OpenFile.
+// Walk visits the regular files below a directory, and the directories themselves before their
+// content. As Search it follows no links and leaves out secrets, files of git or Regie, and ignored
+// names. It walks a directory that is itself ignored. It ends when visit returns false, and with
+// the context's error. It starts no goroutine. It returns the codes of OpenFile.
 func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) bool) (Walked, error) {
 	top, err := r.beginWalk(r.openDir(name, false))
 	if err != nil {
@@ -55,9 +54,8 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	return out, err
 }
 
-// beginWalk returns where a walk begins, as openDir gives it. Where the directory itself, or one
-// above it, is ignored, only its own ignore files and those below it count: somebody wanted to see
-// it.
+// beginWalk starts a walk at the directory that openDir returned. If the directory or one above it
+// is ignored, only its own ignore files and those below count: the caller named it.
 func (r *Root) beginWalk(top level, err error) (level, error) {
 	if err != nil {
 		return level{}, err

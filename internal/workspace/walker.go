@@ -55,7 +55,7 @@ type level struct {
 // entryPath returns the path of an entry.
 func (l *level) entryPath(name string) string { return path.Join(l.in.path, name) }
 
-// ownIgnores returns the ignore rules of a directory whose own ignore files count.
+// ownIgnores returns the ignore rules of a directory, with its own ignore files.
 func (l *level) ownIgnores() *ignores {
 	if l.depth == 1 {
 		return l.ignores
@@ -73,14 +73,13 @@ const (
 	omitDeep                // it lies deeper than is looked at
 )
 
-// errEnough says that whoever is shown what a walk finds wants no more.
+// errEnough ends a walk when its consumer wants no more entries.
 var errEnough = errors.New("enough")
 
-// walker is the one walk through directories, of Search, List, Walk, Survey and Tree: they say what
-// is left out and what becomes of the rest. It opens each directory relative to the one that named
-// it, follows no link, and goes into no file system that the kernel makes up. Of a directory it has
-// the files taken by their names, and then goes into its directories, by their names too. The first
-// error of a function ends it; it starts no goroutine.
+// walker is the shared walk of Search, List, Walk, Survey and Tree: they say what it leaves out and
+// handle the rest. It opens each directory relative to its parent, follows no link, and enters no
+// virtual file system. It handles the files of a directory by name, then enters its directories by
+// name. The first error of a function ends it; it starts no goroutine.
 type walker struct {
 	ctx            context.Context // it lives as long as the walk
 	entries, depth int             // the most that is looked at; 0 for the bounds of every walk
@@ -97,7 +96,7 @@ type walker struct {
 
 	passed Passed
 	seen   int
-	system bool // the top itself lies where the kernel makes up what there is: whoever begins there wants it
+	system bool // the walk starts on a virtual file system, so it may stay there
 }
 
 // walkDir goes through a directory, which it lets go of.
@@ -205,7 +204,7 @@ func (w *walker) walkInto(l *level, name string) error {
 	})
 }
 
-// Passed counts what a walk passed by.
+// Passed counts the entries that a walk skipped.
 type Passed struct {
 	Secret     int64 // files that may hold a secret, and directories of such
 	Ignored    int64 // files and directories that the ignore files name
@@ -213,8 +212,8 @@ type Passed struct {
 	TooMany    bool  // more entries, or deeper directories, than a walk looks at
 }
 
-// keepsEntry reports whether a regular file or a directory is open to whoever may see the
-// workspace, and counts it where it is not.
+// keepsEntry reports whether a regular file or a directory is open to all who may see the
+// workspace. It counts an entry that is not.
 func (w *walker) keepsEntry(l *level, entry fs.DirEntry) bool {
 	name, isDir := entry.Name(), entry.IsDir()
 	switch found := l.protectionOf(name); {

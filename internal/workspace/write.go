@@ -20,11 +20,11 @@ type Content struct {
 	Data   []byte
 	Perm   fs.FileMode // of a file that exists
 	Links  uint64      // how many names it has
-	// Secret says that the file may hold a secret: whoever loaded it has a person's word for it
-	// before it is changed.
+	// Secret says that the file may hold a secret: the caller needs a person's approval before it
+	// changes the file.
 	Secret bool
-	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only
-	// LoadEntry returns one.
+	// Link says that it is a symbolic link and Data holds regie.LinkData; only LoadEntry returns
+	// one.
 	Link bool
 	Size int64
 	info fs.FileInfo
@@ -40,16 +40,16 @@ func (c *Content) Identity() regie.Hash {
 	return regie.HashOf(c.Data)
 }
 
-// Load reads a file that is to be changed; one that does not exist is empty. What may hold a secret
-// is not refused: the caller asks a person about it. It returns the codes of OpenFile except
-// CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that
-// nobody may write, CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
+// Load reads a file before a change; a missing file is empty. It does not refuse a possible secret:
+// the caller asks a person. It returns the codes of OpenFile except CodeFileNotFound. It returns
+// CodePathProtected for a path that cannot be written and CodeReadOnly for a file without write
+// permission. It returns CodeFileTooLarge for more than most bytes, and CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
 	return r.loadNamed(name, most, false)
 }
 
-// LoadEntry is Load that refuses neither a file that nobody may write nor a link in the last
-// place, which it gives as the link that it is: for an undo, which puts back what others did.
+// LoadEntry is Load that also accepts a file without write permission, and a link in the last
+// place, which it returns as a link. An undo needs both.
 func (r *Root) LoadEntry(name string, most int64) (Content, error) {
 	return r.loadNamed(name, most, true)
 }
@@ -104,7 +104,7 @@ func (r *Root) loadContent(resolved, name string, most int64, entry bool) (Conte
 	return c, err
 }
 
-// loadLink reads a link as what it says.
+// loadLink reads a link's target as its content.
 func (r *Root) loadLink(c Content) (Content, error) {
 	dir, base, err := r.openParent(c.Path)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *Root) loadLink(c Content) (Content, error) {
 	return c, nil
 }
 
-// whyLink says why a link is not written through, if it is a link that stands there.
+// whyLink returns the error for a write through a link, or nil if the path is no link.
 func (r *Root) whyLink(resolved, name string) error {
 	dir, base, err := r.openParent(resolved)
 	if err != nil {
@@ -151,9 +151,8 @@ func isLink(at *os.Root, name string) bool {
 type Change struct {
 	Before Content // as Load gave it
 	Data   []byte
-	// Perm is what the file gets; 0 leaves it as it is, and of a file that did not exist to the
-	// process's mask. With fs.ModeSymlink a link is made, of which Data is what regie.LinkData
-	// gives.
+	// Perm is the file's mode; 0 keeps the mode, and gives a new file the default of the process's
+	// mask. With fs.ModeSymlink Replace makes a link from Data in the form of regie.LinkData.
 	Perm fs.FileMode
 	// DirPerm is what directories get that have to be made; 0 leaves them to the process's mask.
 	DirPerm fs.FileMode
@@ -162,15 +161,14 @@ type Change struct {
 	Tag string
 }
 
-// Replace puts a new content in place of a file in one step: whoever looks sees the old file or the
-// new one, also after a power cut (spec 8.2). Missing directories are made. At the last moment,
-// when the new content is safe on the disk, the file is read once more: if it is not what Before
-// says, nothing is done and CodeFileChanged returned. A file that did not exist is put there
-// without ever replacing another. Permissions are kept; a new file gets those of the process's
-// mask.
+// Replace replaces a file's content in one step: readers see the old file or the new one, also
+// after a power cut (spec 8.2). It makes missing directories. It syncs the new content to disk and
+// then reads the file once more. If the file does not match Before, Replace does nothing and
+// returns CodeFileChanged. It creates a file that did not exist without replacing another. It keeps
+// permissions; a new file gets those of the process's mask.
 //
-// tried tells whether the file may have been changed in spite of an error. If not, everything is as
-// it was.
+// tried says that the file may have changed in spite of an error. If false, everything is
+// unchanged.
 func (r *Root) Replace(change Change) (tried bool, err error) {
 	name := change.Before.Path
 	dir, made, err := r.makeDirs(path.Dir(name), change.DirPerm)
@@ -206,8 +204,8 @@ func changedError(name string) error {
 	return regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", name)
 }
 
-// checkUnchanged compares the file with what it was, and its directory, which is held open, with
-// the one that the path leads to now.
+// checkUnchanged compares the file with before, and its open directory with the one that the path
+// leads to now.
 func (r *Root) checkUnchanged(before Content, dir *os.Root) error {
 	now, err := r.loadClean(before.Path, int64(len(before.Data)), before.entry)
 	switch code := regie.CodeOf(err); {
@@ -234,7 +232,7 @@ func (r *Root) checkUnchanged(before Content, dir *os.Root) error {
 	return nil
 }
 
-// writeTemp writes the new content beside the file and makes sure that it is on the disk.
+// writeTemp writes the new content to a temporary file in the same directory and syncs it to disk.
 func writeTemp(dir *os.Root, temp string, change Change) error {
 	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -296,7 +294,8 @@ func putInPlace(dir *os.Root, temp, base string, replace bool) error {
 	return dir.Rename(temp, base)
 }
 
-// Clear removes what a crashed attempt with this tag left beside a file.
+// Clear removes the temporary file that a crashed attempt with this tag left in the file's
+// directory.
 func (r *Root) Clear(resolved, tag string) error {
 	dir, _, err := r.openParent(resolved)
 	if err == nil {
@@ -325,8 +324,8 @@ func (r *Root) Missing(resolved string) ([]string, error) {
 	return out, nil
 }
 
-// makeDirs opens a directory by its resolved path, going through no link, and makes what is missing
-// of it, with some permissions or, for 0, those of the mask. It tells what it made.
+// makeDirs opens a directory by its resolved path, without following links, and makes the missing
+// parts with the permissions or, for 0, those of the mask. It returns the directories that it made.
 func (r *Root) makeDirs(dir string, perm fs.FileMode) (at *os.Root, made []string, err error) {
 	if at, err = r.root.OpenRoot("."); err != nil {
 		return nil, nil, err

@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// A search narrows down in three steps: the vectors whose signs differ least from the query's, of
-// those the nearest by signs and the query's own numbers, and of those the nearest by all their
-// numbers, which alone are read from outside. Of 278,240 vectors in groups of 556 that are as near
-// as each other the second step keeps 99 of the 100 nearest, the first one alone 85.
+// A search narrows down in three steps: first the vectors with the fewest signs that differ from
+// the query's. The second step keeps the nearest of those by their signs and the query's own
+// numbers. The third step ranks these by all their numbers, the only ones read from outside. For
+// 278,240 vectors in groups of 556 equally near ones, the second step keeps 99 of the 100 nearest,
+// the first one alone 85.
 const (
 	exactly = 300
 	wider   = 3 // times as many come into the second step
@@ -146,8 +147,8 @@ func (s *Set) candidates(query []float32, n int, keep func(id int64) bool) []Nea
 	return best(found, n)
 }
 
-// guesses are the products of the query with vectors of which only the signs are known, each number
-// taken for 1 or −1: for eight signs at once, by their byte.
+// guesses are the products of the query with signs alone, each number of a vector taken for 1 or
+// −1. Each table holds the products of eight signs at once, by their byte.
 func guesses(query []float32) [][256]float32 {
 	out := make([][256]float32, (len(query)+7)/8)
 	for i := range out {
