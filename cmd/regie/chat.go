@@ -141,8 +141,8 @@ func restoreStderr(env *environment, aside tui.Aside) {
 	}
 }
 
-// runPlainChat returns the chat in plain lines: for screen readers, for terminals without a cursor, and
-// without a terminal.
+// runPlainChat returns the chat in plain lines: for screen readers, for terminals without a cursor,
+// and without a terminal.
 func runPlainChat(ctx context.Context, env *environment, common chat.Config, terminal bool) (chat.Result, error) {
 	input, err := chat.NewInput(env.stdin, terminal)
 	if err != nil {

@@ -190,7 +190,8 @@ func readStoreOr[T any](ctx context.Context, env *environment, empty T, do func(
 	return out, err
 }
 
-// readWorkspace returns readStoreOr for the workspace of the current directory, or with all for all.
+// readWorkspace returns readStoreOr for the workspace of the current directory, or with all for
+// all.
 func readWorkspace[T any](ctx context.Context, env *environment, all bool, empty T,
 	do func(conn *app.Conn, root string) (T, error),
 ) (out T, err error) {

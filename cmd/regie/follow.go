@@ -511,8 +511,8 @@ func withoutPassword(text string) string {
 	return u.String()
 }
 
-// sameCommand returns a command line with the flags of this one, so that it finds the same store and
-// model.
+// sameCommand returns a command line with the flags of this one, so that it finds the same store
+// and model.
 func (env *environment) sameCommand(words ...string) string {
 	f := &env.flags
 	line := append([]string{"regie"}, words...)
@@ -576,8 +576,8 @@ func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, str
 	return code, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 }
 
-// verdictOfCalls returns the verdict on an answered run, by what became of its calls: the first reason
-// in this order decides.
+// verdictOfCalls returns the verdict on an answered run, by what became of its calls: the first
+// reason in this order decides.
 func verdictOfCalls(t *text.Printer, view store.RoundView) (int, string) {
 	id, n := view.Round.ID, 0
 	has := func(is func(*regie.Call) bool) bool {

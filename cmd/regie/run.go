@@ -242,8 +242,8 @@ func newRequest(ctx context.Context, env *environment, dir string, here bool, ag
 	return request, nil
 }
 
-// settingsOfModel returns the fingerprint of the chosen provider's settings, zero where a server has
-// them and for the demo, which has none.
+// settingsOfModel returns the fingerprint of the chosen provider's settings, zero where a server
+// has them and for the demo, which has none.
 func (env *environment) settingsOfModel() regie.Hash {
 	if env.config.Provider == "" || env.config.Provider == config.ProviderDemo || env.config.Server != "" {
 		return regie.Hash{}

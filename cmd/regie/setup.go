@@ -128,7 +128,8 @@ func modelNames(models []dispatch.ModelView) string {
 	return strings.Join(out, ", ")
 }
 
-// preferredModel returns the model that is offered first: the medium one, else the first with tools.
+// preferredModel returns the model that is offered first: the medium one, else the first with
+// tools.
 func preferredModel(p config.Provider, models []dispatch.ModelView) (first string) {
 	for i := range models {
 		if models[i].Name == p.Models[config.DefaultSize] {

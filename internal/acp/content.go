@@ -140,7 +140,8 @@ func (s *session) startUpdate(c *regie.Call) sdk.SessionUpdate {
 		sdk.WithStartContent(d.content))
 }
 
-// settledAs returns what an editor shows the end of a call as; exit is that of a command that failed.
+// settledAs returns what an editor shows the end of a call as; exit is that of a command that
+// failed.
 func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
 	switch {
 	case exit != "", state == regie.CallFailed, state == regie.CallUnknown, state == regie.CallNotRun:

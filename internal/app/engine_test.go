@@ -158,6 +158,9 @@ func TestTwoProviders(t *testing.T) {
 	asked := make(chan struct{})
 	m := newModel(t, says("from the first"))
 	b := newBed(t, m)
+	if b.settings.Database != "" {
+		t.Skip("on a shared database another engine may have the settings: the round stays for the watchdog's time")
+	}
 	first := b.connect()
 	own := b.settings
 	elsewhere := newModel(t, says("from the second"), once(func(_ http.ResponseWriter, r *http.Request) {

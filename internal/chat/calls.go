@@ -39,8 +39,8 @@ func (c *Calls) Mark(call regie.ID) string {
 	return fmt.Sprintf("  [%d]", n)
 }
 
-// findCall returns the call that a person means, with its number: a number, or none for the newest one.
-// It returns CodeNotFound where there is no such call.
+// findCall returns the call that a person means, with its number: a number, or none for the newest
+// one. It returns CodeNotFound where there is no such call.
 func (c *Calls) findCall(word string) (one *doneCall, n int, err error) {
 	if n = len(c.done); word != "" {
 		n, _ = strconv.Atoi(strings.Trim(word, "[]"))

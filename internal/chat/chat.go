@@ -173,8 +173,8 @@ func (c *Chat) awaitInput(ctx context.Context, reads bool, moment <-chan time.Ti
 	return line, typed, quiet, nil
 }
 
-// promptLine returns Asker's: it shows a prompt and returns the person's line, or ErrMoved once nothing
-// waits any more. What happens meanwhile is shown.
+// promptLine returns Asker's: it shows a prompt and returns the person's line, or ErrMoved once
+// nothing waits any more. What happens meanwhile is shown.
 func (c *Chat) promptLine(ctx context.Context, prompt string) (string, error) {
 	return c.readLine(ctx, prompt, c.Waiting, false)
 }

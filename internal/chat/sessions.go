@@ -69,8 +69,8 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	}
 }
 
-// stateOf returns a session's state, with what closed it (decision 44), or its place among those that
-// wait for a slot.
+// stateOf returns a session's state, with what closed it (decision 44), or its place among those
+// that wait for a slot.
 func stateOf(s *store.SessionSummary) string {
 	state := string(s.State) + " " + string(s.EndReason)
 	if s.QueuePosition > 0 {

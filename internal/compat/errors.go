@@ -99,8 +99,8 @@ var errorTypes = map[int]string{
 	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
 }
 
-// toAnthropic returns an error as Anthropic's clients read it. Our own code and the parameter stand in
-// its details.
+// toAnthropic returns an error as Anthropic's clients read it. Our own code and the parameter stand
+// in its details.
 func (e *wireError) toAnthropic() map[string]any {
 	kind := "invalid_request_error"
 	if e.status >= http.StatusInternalServerError {

@@ -165,8 +165,8 @@ func termsOf(word string) []string {
 	return out
 }
 
-// frenchStems returns the French stems of a word's parts, of such as have accents also the stems that
-// they have without: people leave them out.
+// frenchStems returns the French stems of a word's parts, of such as have accents also the stems
+// that they have without: people leave them out.
 func frenchStems(word string) []string {
 	var out []string
 	if isNumber(word) {

@@ -199,8 +199,8 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 	return out, nil
 }
 
-// callWorkspace returns the one that a call is about: the server's own, or the known one that the caller
-// named by its id, its name or its directory. It returns CodeNotFound for any other, and
+// callWorkspace returns the one that a call is about: the server's own, or the known one that the
+// caller named by its id, its name or its directory. It returns CodeNotFound for any other, and
 // CodeBadRequest where it has to be named and was not.
 func (s *server) callWorkspace(ctx context.Context, named string) (regie.Workspace, error) {
 	if s.Request.Root != "" {

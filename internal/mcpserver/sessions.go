@@ -135,8 +135,8 @@ func (s *server) addSessions(to *mcp.Server) {
 	}
 }
 
-// surfacePolicy returns the policy of runs started here: only settings and standing rules allow calls
-// (spec 4.4). Questions need a client that can answer them.
+// surfacePolicy returns the policy of runs started here: only settings and standing rules allow
+// calls (spec 4.4). Questions need a client that can answer them.
 func (s *server) surfacePolicy() approval.Policy {
 	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals}
 }

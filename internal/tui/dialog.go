@@ -178,8 +178,8 @@ func (s *screen) renderQuestion(said string) [][]span {
 	return prefixLines(lines, span{"? ", style{fg: yellow, bold: true}}, span{text: "  "})
 }
 
-// renderChoices returns several things to choose from, as many around the one that is picked as have
-// room.
+// renderChoices returns several things to choose from, as many around the one that is picked as
+// have room.
 func (s *screen) renderChoices(options []string, picked int) (lines [][]span) {
 	most := max(3, s.height/2)
 	from := min(max(0, picked-most/2), max(0, len(options)-most))

@@ -119,8 +119,8 @@ func (e *editor) wordAtCursor() (string, int) {
 	return string(e.text[from:e.at]), from
 }
 
-// seekBoundary returns how far the text goes on from the cursor, in one direction, without something
-// like that.
+// seekBoundary returns how far the text goes on from the cursor, in one direction, without
+// something like that.
 func (e *editor) seekBoundary(by int, ends func(rune) bool) int {
 	i := e.at
 	for by < 0 && i > 0 && !ends(e.text[i-1]) || by > 0 && i < len(e.text) && !ends(e.text[i]) {

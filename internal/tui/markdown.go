@@ -144,8 +144,8 @@ func (r *markdown) renderLeft() [][]span {
 // page walks through one parsed source.
 type page struct{ source []byte }
 
-// renderBlocks returns the blocks below a node, with an empty line between those that are not items of
-// a tight list.
+// renderBlocks returns the blocks below a node, with an empty line between those that are not items
+// of a tight list.
 func (p *page) renderBlocks(parent ast.Node, width int) [][]span {
 	var out [][]span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {

@@ -75,8 +75,8 @@ func (g *meter) takenUp(past *chat.Past) {
 	}
 }
 
-// nextModel returns the model that answers the next message, if known: the model of this chat, else of
-// the newest run, else of the engine.
+// nextModel returns the model that answers the next message, if known: the model of this chat, else
+// of the newest run, else of the engine.
 func nextModel(m *model) string {
 	if model := cmp.Or(m.Request.Model, m.meter.model); model != "" {
 		return model

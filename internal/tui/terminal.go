@@ -127,8 +127,8 @@ func reflowCursor(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	}
 }
 
-// linesGrown returns how many lines lie more above the cursor when the live part is broken anew at a
-// width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
+// linesGrown returns how many lines lie more above the cursor when the live part is broken anew at
+// a width: of what may be on the terminal the least, so that nothing above it is ever drawn over.
 func (s *screen) linesGrown(width int) int {
 	least := -1
 	for i := range s.drawn {

@@ -81,8 +81,8 @@ func (w *work) handleEvent(event *regie.Event, body *chat.Body) {
 	}
 }
 
-// renderLines returns the live part of the work: what runs, and as much of the plan as there is room
-// for.
+// renderLines returns the live part of the work: what runs, and as much of the plan as there is
+// room for.
 func (w *work) renderLines(m *model, most int) [][]span {
 	plan := 0
 	if len(w.plan) > 0 {
@@ -122,8 +122,8 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 	return out[:min(len(out), max(most, 0))]
 }
 
-// renderSteps returns the plan: where there is no room for all of it, the part around the step that is
-// worked on.
+// renderSteps returns the plan: where there is no room for all of it, the part around the step that
+// is worked on.
 func (w *work) renderSteps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil

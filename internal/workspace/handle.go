@@ -61,7 +61,8 @@ func (h handle) lookUp(name string) (SurveyEntry, error) {
 	return retryInterrupted(func() (SurveyEntry, error) { return lookAt(int(h.f.Fd()), name) })
 }
 
-// statAt returns lookAt in the way that every Unix knows, which does not say when an entry was made.
+// statAt returns lookAt in the way that every Unix knows, which does not say when an entry was
+// made.
 func statAt(dir int, name string) (SurveyEntry, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)

@@ -54,8 +54,8 @@ func holdsRepository(entries []fs.DirEntry) bool {
 	})
 }
 
-// protectionOf returns protectedName for a directory entry; full is its path without links. Regie's own
-// files are secret under any name.
+// protectionOf returns protectedName for a directory entry; full is its path without links. Regie's
+// own files are secret under any name.
 func (r *Root) protectionOf(full, name string) Protection {
 	if r.isOwn(full) {
 		return Secret
