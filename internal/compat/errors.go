@@ -2,6 +2,7 @@ package compat
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -150,6 +151,10 @@ func isTemporary(code regie.Code) bool {
 // writeError answers with an error in the form of the client's API. X-Should-Retry stops clients
 // from retrying a final refusal or a request after its work began.
 func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	cut := errors.Is(err, context.Canceled) // its work may have begun
+	if cause := context.Cause(r.Context()); cut && cause != nil {
+		err = cause
+	}
 	why := s.wireErrorOf(r, err)
 	wire, status := why.openAI()
 	out := map[string]any{"error": wire}
@@ -157,7 +162,7 @@ func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 		out, status = why.toAnthropic(), why.status
 	}
 	code := provider.CodeOf(err)
-	retry := !problemOf(err).begun &&
+	retry := !cut && !problemOf(err).begun &&
 		(isTemporary(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse)
 	w.Header().Set("X-Should-Retry", strconv.FormatBool(retry))
 	w.Header().Set("Content-Type", "application/json")

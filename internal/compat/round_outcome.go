@@ -46,9 +46,11 @@ type following struct {
 func (a *answer) followRound(ctx context.Context) (out outcome, err error) {
 	f := &following{answer: a}
 	err = a.server.Service.Events.Follow(ctx, a.sent.SessionID, max(0, a.sent.Seq-1), f.handleItem)
-	if errors.Is(err, errOver) {
+	over := errors.Is(err, errOver)
+	if over {
 		out, err = f.findOutcome(ctx)
-	} else if ctx.Err() != nil {
+	}
+	if ctx.Err() != nil && (err != nil || !over) {
 		err = context.Cause(ctx) // a server that stops has a cause of its own
 	}
 	if err != nil {

@@ -163,7 +163,7 @@ func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Diale
 	}
 	model, err := c.Models(in.Provider, in.Settings)
 	if err != nil {
-		return cmp.Or(forced, regie.DialectNative), nil
+		return cmp.Or(forced, regie.DialectNative), nil //nolint:nilerr // the call will fail
 	}
 	switch can := model.Capabilities(in.Model); {
 	case forced == regie.DialectJSON && can.NativeOnly:

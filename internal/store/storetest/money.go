@@ -85,7 +85,7 @@ func money(w *World) {
 		[]regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
 }
 
-// AgedAttempt: the reservation of a call that a crash cut is a cost that may be due, and the
+// AgedAttempt asserts that the reservation of a call that a crash cut may be due, and counts as the
 // estimated cost once it is a day old (decision 72). The caps count it either way. age makes all
 // failed calls two days older.
 func (w *World) AgedAttempt(age func()) {
