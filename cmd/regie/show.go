@@ -21,7 +21,8 @@ func showRun(p *printer, view runView) {
 	if !r.EndNote.IsZero() {
 		p.printLine("  %s", t.Sentence(r.EndNote))
 	}
-	p.printLine("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), formatDuration(t, &r))
+	p.printLine("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"),
+		formatDuration(t, &r))
 	p.printLine("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
 	p.printLine("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider,
 		r.Model, t.T("trace"), r.TraceID)
@@ -67,7 +68,8 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 		p.printLine("  %s", e.Error)
 	}
 	if m := e.Summary; m != nil && m.System != nil && m.System.Compaction != nil {
-		p.printText("  ", "tokens, estimated: %d before, %d after", m.System.Compaction.Before, m.System.Compaction.After)
+		p.printText("  ", "tokens, estimated: %d before, %d after", m.System.Compaction.Before,
+			m.System.Compaction.After)
 		p.printLine("  %s  %s", t.T("says"), oneLine(m.System.Summary, 100))
 	}
 	if e.Reply == nil {

@@ -132,16 +132,19 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 		d.content = append([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(why, "\n")))}, d.content...)
 	}
 	var said choices[regie.Decision]
-	said.addChoice(sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"), regie.Decision{Answer: regie.AnswerAllow})
+	said.addChoice(sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"),
+		regie.Decision{Answer: regie.AnswerAllow})
 	for i := range review.Preview.Scopes {
 		scope, n := &review.Preview.Scopes[i], sdk.PermissionOptionId(strconv.Itoa(i))
 		covers := plain.Line(t.Sentence(scope.Sentence))
 		said.addChoice(sdk.PermissionOptionKindAllowAlways, "session:"+n, t.T("Allow in this session: %s", covers),
 			regie.Decision{Answer: regie.AnswerSession, Scope: scope})
-		said.addChoice(sdk.PermissionOptionKindAllowAlways, "always:"+n, t.T("Always allow in this workspace: %s", covers),
+		said.addChoice(sdk.PermissionOptionKindAllowAlways, "always:"+n,
+			t.T("Always allow in this workspace: %s", covers),
 			regie.Decision{Answer: regie.AnswerAlways, Scope: scope})
 	}
-	said.addChoice(sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"), regie.Decision{Answer: regie.AnswerDeny})
+	said.addChoice(sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"),
+		regie.Decision{Answer: regie.AnswerDeny})
 	decision, reason, err := said.askPerson(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind,
 		Locations: d.locations, Content: d.content,
@@ -168,7 +171,8 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 		said.addChoice(sdk.PermissionOptionKindRejectOnce, "no", f.Text.T("No"), chat.YesNo(false))
 	}
 	for i, name := range q.Module.Options {
-		said.addChoice(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionId("choice:"+strconv.Itoa(i)), plain.Line(name),
+		said.addChoice(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionId("choice:"+strconv.Itoa(i)),
+			plain.Line(name),
 			regie.QuestionReply{Choices: []string{name}})
 	}
 	if q.Module.AllowFreeText {

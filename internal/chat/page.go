@@ -102,13 +102,15 @@ func (p *Page) writeInbox(inbox store.Inbox, whole bool) {
 
 // ApprovalHead writes the line above an approval's calls.
 func (p *Page) ApprovalHead(a *regie.Approval) {
-	p.writeLine(p.Text.T("approval %s", Short(a.ID)) + "  " + p.describeHead(a.CreatedAt, p.describeState(string(a.State), a.ExpiresAt),
+	p.writeLine(p.Text.T("approval %s", Short(a.ID)) + "  " + p.describeHead(a.CreatedAt,
+		p.describeState(string(a.State), a.ExpiresAt),
 		a.Workspace, a.SessionName, a.SessionID, a.RoundID))
 }
 
 // QuestionHead writes the line above a question.
 func (p *Page) QuestionHead(q *regie.Question) {
-	p.writeLine(p.Text.T("question %s", Short(q.ID)) + "  " + p.describeHead(q.CreatedAt, p.describeState(string(q.State), q.ExpiresAt),
+	p.writeLine(p.Text.T("question %s", Short(q.ID)) + "  " + p.describeHead(q.CreatedAt,
+		p.describeState(string(q.State), q.ExpiresAt),
 		q.Workspace, q.SessionName, q.SessionID, q.RoundID))
 }
 
@@ -176,7 +178,8 @@ func (p *Page) Review(number int, review *regie.Review) {
 		p.writeLine("     ! " + plain.Line(p.Text.Sentence(warning)))
 	}
 	if review.Decision != nil {
-		p.writeNote("→ " + p.Text.T("by %s: %s", plain.Line(review.Decision.By), decisionWords(p.Text, review.Decision, 1)))
+		p.writeNote("→ " + p.Text.T("by %s: %s", plain.Line(review.Decision.By),
+			decisionWords(p.Text, review.Decision, 1)))
 	}
 }
 

@@ -55,7 +55,8 @@ func SlashCommands(t *text.Printer) []SlashCommand {
 			c.tellControl(!c.Round.IsZero(), c.Session, stop, "")
 		}},
 		{"/close", t.T("close the chat while nothing runs or waits"), func(c *Conversation, _ string) {
-			c.tellControl(!c.Last.IsZero(), c.Session, Control.CloseSession, c.Text.T("closed; a message opens it again"))
+			c.tellControl(!c.Last.IsZero(), c.Session, Control.CloseSession,
+				c.Text.T("closed; a message opens it again"))
 		}},
 		{"/skills", t.T("the skills that the agent has here"), func(c *Conversation, _ string) {
 			if c.Skills != nil {
@@ -87,16 +88,19 @@ func (c *Conversation) Obey(line string) {
 
 // tellControl says something about a round or a session to the Control, where there is one, and
 // notes that it did.
-func (c *Conversation) tellControl(has bool, id regie.ID, say func(Control, context.Context, regie.ID) error, done string) {
+func (c *Conversation) tellControl(has bool, id regie.ID, say func(Control, context.Context, regie.ID) error,
+	done string,
+) {
 	if !has {
 		c.Note(c.Text.T("nothing runs in this chat"))
 		return
 	}
-	loadBeside(c, func(ctx context.Context) (string, error) { return done, say(c.Control, ctx, id) }, func(done string) {
-		if done != "" {
-			c.Note(done)
-		}
-	})
+	loadBeside(c, func(ctx context.Context) (string, error) { return done, say(c.Control, ctx, id) },
+		func(done string) {
+			if done != "" {
+				c.Note(done)
+			}
+		})
 }
 
 // forkChat goes on in a copy of this chat (decision 17).
@@ -205,7 +209,8 @@ func askAgain(c *Conversation, _ string) {
 
 func listRules(c *Conversation, _ string) {
 	filter := store.RuleFilter{Root: c.Request.Root}
-	loadBeside(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) }, c.Page.Rules)
+	loadBeside(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) },
+		c.Page.Rules)
 }
 
 func revokeRule(c *Conversation, name string) {
@@ -263,10 +268,11 @@ func (c *Conversation) ShowCall(word string) {
 		c.Note(c.Text.Error(err))
 		return
 	}
-	loadBeside(c, func(ctx context.Context) (*regie.Call, error) { return one.readCall(ctx, c.Control) }, func(call *regie.Call) {
-		c.showCall(call, n)
-		c.Renderer.Separate()
-	})
+	loadBeside(c, func(ctx context.Context) (*regie.Call, error) { return one.readCall(ctx, c.Control) },
+		func(call *regie.Call) {
+			c.showCall(call, n)
+			c.Renderer.Separate()
+		})
 }
 
 func steerRun(c *Conversation, typed string) {

@@ -169,7 +169,8 @@ func (a *responsesAnswer) streamError(why *wireError) {
 		a.sendEvent("error", map[string]any{"code": why.code, "message": why.message, "param": orNull(why.param)})
 		return
 	}
-	a.sendEvent("response.failed", map[string]any{"response": a.encodeFailed(&outcome{status: statusFailed}, why.message)})
+	a.sendEvent("response.failed", map[string]any{"response": a.encodeFailed(&outcome{status: statusFailed},
+		why.message)})
 }
 
 // storedRound finds the round of a response.

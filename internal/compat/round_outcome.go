@@ -68,7 +68,8 @@ func (f *following) handleItem(item dispatch.Item) error {
 	err := f.handleEvent(item.Event)
 	// What waited before the message came and still does, as after the answer to one of two
 	// questions, tells nothing more of itself.
-	if now := &f.sent.summary; err == nil && item.Event.Seq == now.Head && !f.target.IsZero() && waitsForPerson(now.State) {
+	if now := &f.sent.summary; err == nil && item.Event.Seq == now.Head && !f.target.IsZero() &&
+		waitsForPerson(now.State) {
 		f.waits, err = now.State, errOver
 	}
 	return err

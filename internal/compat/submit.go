@@ -58,7 +58,9 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 // placeRequest places a request: in the session that it names, in the one that its results belong
 // to, or in a new one. With a key the ids are the same each time, so the store recognises a
 // repeated request.
-func (s *server) placeRequest(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted, error) {
+func (s *server) placeRequest(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted,
+	error,
+) {
 	if !a.session.IsZero() {
 		return s.continueSession(ctx, a, place, key)
 	}

@@ -116,7 +116,10 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if c.Server != "" { // whose models answer
 		return c, nil
 	}
-	for _, settle := range []func(env func(string) string) error{c.collectProviders, c.chooseProvider, c.settleEmbedder} {
+	for _, settle := range []func(env func(string) string) error{
+		c.collectProviders, c.chooseProvider,
+		c.settleEmbedder,
+	} {
 		if err := settle(env); err != nil {
 			return c, err
 		}

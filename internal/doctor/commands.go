@@ -59,7 +59,8 @@ func (x *exam) explainTier(check *sandbox.Check) {
 		x.addWarning("landlock", "the kernel has no Landlock, or one that is too old to confine by itself").setSubject(tier).
 			addFix("a kernel from 6.12 on, with landlock in lsm=; or bubblewrap")
 	case sandbox.MissingSeccomp:
-		x.addWarning("seccomp", "the kernel has no seccomp filters").setSubject(tier).addFix("a kernel with CONFIG_SECCOMP_FILTER")
+		x.addWarning("seccomp", "the kernel has no seccomp filters").setSubject(tier).
+			addFix("a kernel with CONFIG_SECCOMP_FILTER")
 	case sandbox.MissingNamespaces:
 		x.addWarning("namespaces", "user namespaces cannot be made here, which %s needs", tier).setSubject(tier).
 			addFix("on Ubuntu an AppArmor profile for bwrap, or sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0; elsewhere sudo sysctl user.max_user_namespaces=10000; in a container its owner must allow them")

@@ -34,7 +34,8 @@ func (x *exam) checkDataDir(context.Context) {
 		f.adviseDataDir()
 		return
 	case unix.Access(at, unix.W_OK|unix.X_OK) != nil:
-		x.addFailure("writable", "%s cannot be written: %s", at, systemReason(unix.Access(at, unix.W_OK|unix.X_OK))).setSubject(dir).
+		x.addFailure("writable", "%s cannot be written: %s", at,
+			systemReason(unix.Access(at, unix.W_OK|unix.X_OK))).setSubject(dir).
 			setCode(regie.CodeNoPermission).adviseDataDir()
 	}
 	if x.usable, x.present = at, at == dir; !x.present {
@@ -45,9 +46,11 @@ func (x *exam) checkDataDir(context.Context) {
 	mode := formatMode(info.Mode().Perm())
 	switch {
 	case info.Mode().Perm()&0o022 != 0:
-		x.addFailure("private", "%s can be written by others (mode %s)", dir, mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
+		x.addFailure("private", "%s can be written by others (mode %s)", dir,
+			mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
 	case info.Mode().Perm()&0o077 != 0:
-		x.addWarning("private", "others can look into %s (mode %s)", dir, mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
+		x.addWarning("private", "others can look into %s (mode %s)", dir,
+			mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
 	default:
 		x.addFine("private", "you alone can enter it (mode %s)", mode)
 	}

@@ -39,7 +39,8 @@ func (x *exam) checkDatabase(ctx context.Context) {
 			addFix("see that %s is yours (chmod 600) and close what else uses it, then: regie doctor", in.Path)
 		return
 	}
-	x.addFine("file", "%s, %s, and %s in its log", in.Path, formatSize(uint64(in.Size)), formatSize(uint64(in.WAL))).setSubject(in.Path)
+	x.addFine("file", "%s, %s, and %s in its log", in.Path, formatSize(uint64(in.Size)),
+		formatSize(uint64(in.WAL))).setSubject(in.Path)
 	have, want := strconv.FormatInt(in.Schema, 10), strconv.FormatInt(in.Newest, 10)
 	switch {
 	case in.Schema == 0 || in.Err != nil: // empty; said

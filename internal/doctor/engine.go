@@ -16,11 +16,13 @@ func (x *exam) checkEngine(ctx context.Context) {
 	switch {
 	case state.Unknown != nil:
 		x.addWarning("running", "it cannot be told whether an engine runs: %s",
-			systemReason(state.Unknown)).addFix("see that you may read %s", filepath.Join(x.Config.DataDir, "engine.lock"))
+			systemReason(state.Unknown)).addFix("see that you may read %s",
+			filepath.Join(x.Config.DataDir, "engine.lock"))
 	case !state.Running:
 		x.addFine("running", "no engine runs; a command that needs one starts it")
 	case state.Err != nil:
-		x.addFailure("running", "process %s is the engine and does not answer", pid).setSubject(state.PID).setCode(regie.CodeLocked).
+		x.addFailure("running", "process %s is the engine and does not answer",
+			pid).setSubject(state.PID).setCode(regie.CodeLocked).
 			addFix("wait for it, wake it if it was stopped (kill -CONT %s), or end it, which loses nothing: kill %s", pid, pid)
 	default:
 		x.addFine("running", "process %s is the engine and answers after %s (%s)", pid, shortDuration(state.Took), state.Socket)

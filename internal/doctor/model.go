@@ -22,7 +22,8 @@ func (x *exam) checkModel(ctx context.Context) {
 	c := &x.Config
 	switch {
 	case c.Provider == config.ProviderDemo || c.Provider == config.ProviderReplay:
-		x.addWarning("chosen", "%s answers (from %s): that is no model", c.Provider, c.Origin["provider"]).addCommand("regie setup")
+		x.addWarning("chosen", "%s answers (from %s): that is no model", c.Provider,
+			c.Origin["provider"]).addCommand("regie setup")
 	case c.Provider == "":
 		x.addFailure("chosen",
 			"no model is chosen, and none was found: no key in %s, no Ollama with a model that can call tools; configured: %s",
@@ -44,7 +45,8 @@ func (x *exam) checkModel(ctx context.Context) {
 // checkServer looks at the chosen server.
 func (x *exam) checkServer(s *Server) {
 	if !s.Asked {
-		x.addFailure("key", "%s at %s wants a key, and there is none", s.Name, s.BaseURL).setCode(regie.CodeProviderAuth).
+		x.addFailure("key", "%s at %s wants a key, and there is none", s.Name,
+			s.BaseURL).setCode(regie.CodeProviderAuth).
 			addCommand("regie setup")
 		return
 	}
@@ -52,7 +54,8 @@ func (x *exam) checkServer(s *Server) {
 		x.explainServer(s)
 		return
 	}
-	x.addFine("answers", "%s answers after %s; models: %s", s.BaseURL, shortDuration(s.Took), strconv.Itoa(len(s.Models)))
+	x.addFine("answers", "%s answers after %s; models: %s", s.BaseURL, shortDuration(s.Took),
+		strconv.Itoa(len(s.Models)))
 	switch model := x.Config.Model; {
 	case model == "" || len(s.Models) == 0:
 	case !slices.Contains(s.Models, model) && !slices.Contains(s.Models, model+":latest"):

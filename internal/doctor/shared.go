@@ -15,7 +15,8 @@ func (x *exam) checkPostgres(ctx context.Context) {
 		x.explainUnreachable(&in)
 		return
 	}
-	x.addFine("server", "PostgreSQL %s at %s answers after %s", in.Version, in.Place, shortDuration(in.Took)).setSubject(in.Place)
+	x.addFine("server", "PostgreSQL %s at %s answers after %s", in.Version, in.Place,
+		shortDuration(in.Took)).setSubject(in.Place)
 	if in.Fsync {
 		x.addFine("fsync", "what is acknowledged is on its disk")
 	} else {

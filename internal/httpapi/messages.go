@@ -45,11 +45,13 @@ type Accepted struct {
 }
 
 func (s *server) messageOperations() []operation {
-	send := describeOperation[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
+	send := describeOperation[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages",
+		"send_message",
 		"Say something in a session; with Accept: text/event-stream the answer is the stream of the round",
 		http.StatusAccepted)
 	send.streams, send.serve = true, s.serveSend
-	follow := describeOperation[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
+	follow := describeOperation[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events",
+		"follow_session",
 		"The log of a session from a place on, and then what comes; Last-Event-ID goes before after", http.StatusOK)
 	follow.streams, follow.serve = true, s.serveEvents
 	watch := describeOperation[none, none, Watched](http.MethodGet, "/events", "watch_sessions",

@@ -162,7 +162,8 @@ func (s *server) serveMissing(mux *http.ServeMux) http.HandlerFunc {
 		}
 		if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			s.writeError(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, r.URL.Path,
+			s.writeError(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method,
+				r.URL.Path,
 				strings.Join(allowed, ", ")))
 			return
 		}

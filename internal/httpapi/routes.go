@@ -38,11 +38,12 @@ func withoutInput[A any](ask func(context.Context) (A, error)) func(context.Cont
 func getByID[A any](s *server, method, path, id, summary string,
 	ask func(context.Context, regie.ID) (A, error),
 ) operation {
-	return newOperation(s, method, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (A,
-		error,
-	) {
-		return ask(ctx, in.ID)
-	})
+	return newOperation(s, method, path, id, summary, http.StatusOK,
+		func(ctx context.Context, in *request[none, none]) (A,
+			error,
+		) {
+			return ask(ctx, in.ID)
+		})
 }
 
 // actionByID makes an operation that says a word to the one thing that its address names.
@@ -184,8 +185,9 @@ func (s *server) placeOperations() []operation {
 // listAll makes an operation that lists all there is of something: a list that is short by its
 // nature.
 func listAll[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error)) operation {
-	return newOperation(s, http.MethodGet, path, id, summary, http.StatusOK, withoutInput(func(ctx context.Context) (Page[T], error) {
-		items, err := list(ctx)
-		return Page[T]{Items: items}, err
-	}))
+	return newOperation(s, http.MethodGet, path, id, summary, http.StatusOK,
+		withoutInput(func(ctx context.Context) (Page[T], error) {
+			items, err := list(ctx)
+			return Page[T]{Items: items}, err
+		}))
 }

@@ -20,8 +20,10 @@ func (s *server) sessionOperations() []operation {
 				return s.Service.Sessions.New(ctx, in.Body)
 			}),
 		getByQuery(s, "/sessions", "list_sessions", "The sessions, the one where something happened last first", s.listSessions),
-		getByID(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Service.Sessions.Get),
-		newAddressed(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
+		getByID(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread",
+			s.Service.Sessions.Get),
+		newAddressed(s, http.MethodPatch, "/sessions/{id}", "change_session",
+			"Give a session another name, or close it",
 			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, withoutAnswer(s.changeSession)),
 		newOperation(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,

@@ -26,7 +26,8 @@ func (s *server) identityOperations() []operation {
 	logout.serve = s.serveLogout
 	return []operation{
 		listAll(s, "/users", "list_users", "The users: of a single-user installation its one", s.Service.Users.List),
-		newOperation(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens", http.StatusOK,
+		newOperation(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens",
+			http.StatusOK,
 			withoutInput(s.Service.Users.Me)),
 		getByQuery(s, "/tokens", "list_tokens", "API tokens, and the logins of browsers; secrets are never shown again",
 			s.listTokens),

@@ -159,7 +159,10 @@ func (k *socket) readCommands(ctx context.Context) error {
 			err = k.handleCommand(ctx, said)
 		}
 		if err != nil {
-			err = k.writeNews(ctx, news{Type: "error", Session: said.Session, Data: k.server.describeProblem(k.language, err)})
+			err = k.writeNews(ctx, news{
+				Type: "error", Session: said.Session,
+				Data: k.server.describeProblem(k.language, err),
+			})
 		}
 		if err != nil {
 			return err

@@ -121,7 +121,9 @@ func forTheText(err error) bool {
 
 // askEmbedder asks the embedder, so often. What may have been paid for in vain is counted as lost,
 // and reserved once more before the next request.
-func (e *embedding) askEmbedder(ctx context.Context, texts []string, tries int, out *sent) (*provider.Embedding, error) {
+func (e *embedding) askEmbedder(ctx context.Context, texts []string, tries int, out *sent) (*provider.Embedding,
+	error,
+) {
 	wait := firstRest
 	for try := 1; ; try++ {
 		if err := e.reserveNext(ctx, out, countTokens(texts)); err != nil {

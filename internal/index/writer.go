@@ -161,7 +161,8 @@ func (w *writer) dropParts(id int64, path string) error {
 		if err := rows.Scan(&chunk, &symbol, &text); err != nil {
 			return err
 		}
-		if err := w.runStatement(w.dropTerms, chunk, pathTerms, w.terms.spellTerms(symbol), w.terms.spellTerms(text)); err != nil {
+		if err := w.runStatement(w.dropTerms, chunk, pathTerms, w.terms.spellTerms(symbol),
+			w.terms.spellTerms(text)); err != nil {
 			return err
 		}
 	}

@@ -126,7 +126,8 @@ func Cut(pieces []Piece, room Room, bound int) int {
 	if room.isCrowded(countTokens(pieces[last:])) {
 		least = room.leastGain()
 	}
-	if cut == 0 || countTokens(pieces[first:cut]) < least && (room.Messages == 0 || len(pieces)-first <= room.Messages) {
+	if cut == 0 || countTokens(pieces[first:cut]) < least &&
+		(room.Messages == 0 || len(pieces)-first <= room.Messages) {
 		return 0
 	}
 	return cut

@@ -160,7 +160,8 @@ func jsonResults(title string, calls []regie.Call) string {
 	for i := range calls {
 		c := &calls[i]
 		line := jsonResult{
-			Command: i + 1, Type: jsonSafe(c.Tool), Status: string(c.Status()), Error: c.Error, Resolution: c.Resolution,
+			Command: i + 1, Type: jsonSafe(c.Tool), Status: string(c.Status()), Error: c.Error,
+			Resolution: c.Resolution,
 		}
 		if len(c.Executed) > 0 {
 			line.Executed = jsonValue(shorten(jsonSafe(string(c.Executed)), maxExecuted))

@@ -198,7 +198,7 @@ func (r *running) runHelper(ctx context.Context, j job) (Result, error) {
 	_, _ = pipes.job.Write(append(line, '\n')) // a helper that does not take it says nothing either
 	result := r.watchOver(ctx, pipes, gone)
 	end := <-reported
-	_ = pipes.output.SetReadDeadline(time.Now().Add(time.Second)) // a process that still holds it open is not one of ours
+	_ = pipes.output.SetReadDeadline(time.Now().Add(time.Second)) // other holders are not ours
 	<-read
 	result.Duration = time.Since(began)
 	return end.nameResult(result, said)

@@ -252,7 +252,9 @@ func (c *compared) addChanged(b, n *node) {
 
 // saveContents stores the earlier contents as blobs, up to the bounds. Earlier contents come first,
 // because they would be lost; new ones follow.
-func (p *place) saveContents(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
+func (p *place) saveContents(ctx context.Context, c *compared,
+	keep func(context.Context, []byte) (regie.Hash, error),
+) error {
 	fresh := func(f change) bool { return !f.Before.Exists() }
 	order := slices.Concat(slices.DeleteFunc(slices.Clone(c.all), fresh), slices.DeleteFunc(slices.Clone(c.all),
 		func(f change) bool { return !fresh(f) }))
@@ -289,7 +291,9 @@ func (p *place) saveContents(ctx context.Context, c *compared, keep func(context
 const together = 16
 
 // storeBlobs hands the contents from before to the store.
-func (p *place) storeBlobs(ctx context.Context, all []change, keep func(context.Context, []byte) (regie.Hash, error)) error {
+func (p *place) storeBlobs(ctx context.Context, all []change,
+	keep func(context.Context, []byte) (regie.Hash, error),
+) error {
 	if keep == nil {
 		return nil
 	}

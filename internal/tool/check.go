@@ -143,7 +143,8 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 	if len(e.properties) > 0 {
 		known = "the parameters are " + strings.Join(e.properties, ", ")
 	}
-	problem := invalidParameter(name, plain.Clip(fmt.Sprintf("there is no parameter %q; %s", plain.Clip(name, 60), known), 1000))
+	problem := invalidParameter(name, plain.Clip(fmt.Sprintf("there is no parameter %q; %s", plain.Clip(name, 60),
+		known), 1000))
 	problem.Hint = didYouMean(nearestNames(name, e.properties))
 	return problem
 }
@@ -152,14 +153,16 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 func (e *entry) explainMisfit(err error, value map[string]any) *regie.CallError {
 	for _, name := range e.source.Required {
 		if _, ok := value[name]; !ok {
-			return invalidParameter(name, fmt.Sprintf("the parameter %q is missing%s", plain.Clip(name, 60), e.describeExpected(name)))
+			return invalidParameter(name, fmt.Sprintf("the parameter %q is missing%s", plain.Clip(name, 60),
+				e.describeExpected(name)))
 		}
 	}
 	name, cause := faultyParameter(err, e.properties), plain.Clip(lastCause(err), 300)
 	if name == "" {
 		return invalidParameter("", "the arguments do not fit the tool: "+cause)
 	}
-	return invalidParameter(name, fmt.Sprintf("the parameter %q does not fit%s: %s", name, e.describeExpected(name), cause))
+	return invalidParameter(name, fmt.Sprintf("the parameter %q does not fit%s: %s", name,
+		e.describeExpected(name), cause))
 }
 
 // describeExpected describes what a parameter must be.
@@ -194,7 +197,10 @@ func (e *entry) describeExpected(name string) string {
 
 // invalidParameter returns an error that the same arguments would meet again.
 func invalidParameter(param, message string) *regie.CallError {
-	return &regie.CallError{Code: regie.CodeBadArguments, Message: cleanText(message, 2000), Param: cleanText(param, 60)}
+	return &regie.CallError{
+		Code: regie.CodeBadArguments, Message: cleanText(message, 2000),
+		Param: cleanText(param, 60),
+	}
 }
 
 func didYouMean(names []string) string {

@@ -133,10 +133,11 @@ func Command(t Tool, inv *Invocation) (regie.Command, bool) {
 		command regie.Command
 		literal bool
 	}
-	a := runAttempt(context.Background(), min(previewTimeout, timeoutOf(t)), func(context.Context) (out found, err error) {
-		out.command, out.literal = commandOf(inv)
-		return out, nil
-	})
+	a := runAttempt(context.Background(), min(previewTimeout, timeoutOf(t)),
+		func(context.Context) (out found, err error) {
+			out.command, out.literal = commandOf(inv)
+			return out, nil
+		})
 	return a.value.command, a.value.literal && a.err == nil
 }
 

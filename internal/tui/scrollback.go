@@ -200,7 +200,8 @@ func formatNote(line string, said bool, width int) [][]span {
 		return prefixLines(wrapSpans([]span{{text: expandTabs(rest)}}, width-len(indent)-2),
 			span{indent + mark + " ", style{fg: marks[mark]}}, span{text: indent + "  "})
 	}
-	return prefixLines(wrapSpans([]span{{text: expandTabs(bare)}}, width-len(indent)), span{text: indent}, span{text: indent})
+	return prefixLines(wrapSpans([]span{{text: expandTabs(bare)}}, width-len(indent)), span{text: indent},
+		span{text: indent})
 }
 
 // diffLine returns a line of a diff, or of an output, behind its bar.

@@ -114,7 +114,10 @@ func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 		return Surveyed{}, r.explainError(err, ".")
 	}
 	s := &survey{how: how, out: Surveyed{Rules: map[string]Rules{}}, aside: sha256.New()}
-	w := walker{ctx: ctx, prepare: s.prepareIgnores, wants: s.wantsEntry, take: s.takeFiles, enter: s.surveyDir, omit: s.noteOmitted}
+	w := walker{
+		ctx: ctx, prepare: s.prepareIgnores, wants: s.wantsEntry, take: s.takeFiles, enter: s.surveyDir,
+		omit: s.noteOmitted,
+	}
 	err = w.walkDir(level{root: r, in: newOpened(h, ".")})
 	s.aside.Sum(s.out.Aside[:0])
 	return s.out, r.explainError(err, ".")

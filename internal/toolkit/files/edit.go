@@ -68,7 +68,8 @@ func (k *toolkit) applyEdits(planned *intent, before *workspace.Content, edits [
 		}
 	}
 	if bytes.Equal(text, before.Data) {
-		return nil, parameterError("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is", before.Path))
+		return nil, parameterError("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is",
+			before.Path))
 	}
 	planned.Lines = countLines(text)
 	return text, nil

@@ -232,7 +232,9 @@ func writeScopes(name, mode string) []regie.Scope {
 }
 
 // checkPreview compares the file with what a preview showed (decision 20).
-func (k *toolkit) checkPreview(_ context.Context, inv *tool.Invocation, w wish, preconditions []regie.Precondition) error {
+func (k *toolkit) checkPreview(_ context.Context, inv *tool.Invocation, w wish,
+	preconditions []regie.Precondition,
+) error {
 	var now workspace.Content
 	root, err := openWorkspace(inv)
 	if err == nil {

@@ -388,7 +388,7 @@ func (k *toolkit) probeChange(_ context.Context, inv *tool.Invocation, w wish) (
 	}
 	switch now.Identity() {
 	case planned.After:
-		return tool.Happened, planned.describeResult(), nil // also if the file was like this before: then nothing had to happen
+		return tool.Happened, planned.describeResult(), nil // or it was like this before
 	case planned.Before:
 		return tool.NotHappened, tool.Result{}, nil
 	default:
@@ -408,7 +408,8 @@ func (i intent) describeResult() tool.Result {
 	case i.Before.IsZero():
 		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, formatLines(i.Lines), i.Size)
 	case i.Mode == modeAppend:
-		fmt.Fprintf(&b, "appended %s to %s, now %s, %d bytes", formatLines(i.Added), i.Path, formatLines(i.Lines), i.Size)
+		fmt.Fprintf(&b, "appended %s to %s, now %s, %d bytes", formatLines(i.Added), i.Path, formatLines(i.Lines),
+			i.Size)
 	default:
 		fmt.Fprintf(&b, "replaced %s, %s, %d bytes", i.Path, formatLines(i.Lines), i.Size)
 	}

@@ -57,12 +57,14 @@ func describePart(part sdk.Content) string {
 	case *sdk.AudioContent:
 		return fmt.Sprintf("[audio %s, %d bytes, not shown]", shortWord(part.MIMEType), len(part.Data))
 	case *sdk.ResourceLink:
-		return fmt.Sprintf("[resource %q at %s, %s, not shown]", shortWord(part.Name), shortWord(part.URI), shortWord(part.MIMEType))
+		return fmt.Sprintf("[resource %q at %s, %s, not shown]", shortWord(part.Name), shortWord(part.URI),
+			shortWord(part.MIMEType))
 	case *sdk.EmbeddedResource:
 		if part.Resource == nil {
 			return "[resource without content]"
 		}
-		return fmt.Sprintf("[resource at %s, %s, not shown]", shortWord(part.Resource.URI), shortWord(part.Resource.MIMEType))
+		return fmt.Sprintf("[resource at %s, %s, not shown]", shortWord(part.Resource.URI),
+			shortWord(part.Resource.MIMEType))
 	default:
 		return fmt.Sprintf("[content of the kind %T, not shown]", part)
 	}
