@@ -24,13 +24,13 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Tier != None {
 		return Result{}, regie.Errorf(regie.CodeNoSandbox, "commands cannot be confined on this system")
 	}
-	g, err := newGuard(nested(c.Root), identity{})
+	g, err := newGuard(findNests(c.Root), identity{})
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be looked at: %v", c.Root, err)
 	}
-	defer g.close()
+	defer g.closeRoot()
 	result, err := runGroup(ctx, c, append(Environment(s.config.Environ, s.config.Env, c.Root), "HOME="+s.config.Home))
-	result.Removed = g.settle()
+	result.Removed = g.settleChanges()
 	return result, err
 }
 
