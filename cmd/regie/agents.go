@@ -16,7 +16,7 @@ import (
 func newAgentsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "agents", Args: checkArgCount(0, 0), Short: env.T("The agents, and the models that they answer with"),
+		Use: "agents", Args: checkArgCount(0, 0), Short: env.T("List the agents and their models"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env.detectModel(cmd.Context())
 			agents, err := readStoreOr(cmd.Context(), env, control.Agents(env.config),

@@ -12,7 +12,7 @@ import (
 func newApprovalsCommand(env *environment) *cobra.Command {
 	var all, asJSON bool
 	list := &cobra.Command{
-		Use: "approvals", Args: checkArgCount(0, 0), Short: env.T("What waits for your approval or answer"),
+		Use: "approvals", Args: checkArgCount(0, 0), Short: env.T("List what waits for your approval or answer"),
 		Long: env.T("What waits for your approval or answer in this workspace, oldest first.\n\nAn ID is written as its last characters (four or more), as it is shown; last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inbox, err := readWorkspace(cmd.Context(), env, all, store.Inbox{},
@@ -24,7 +24,7 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 	}
 	show := &cobra.Command{
 		Use: "show ID", Args: checkArgCount(1, 1),
-		Short: env.T("One of them with its diffs, and what an answer for longer can cover"),
+		Short: env.T("Show one approval with its diffs and possible scopes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inbox, err := readWorkspace(cmd.Context(), env, false, store.Inbox{},
 				func(conn *app.Conn, root string) (store.Inbox, error) {

@@ -32,7 +32,7 @@ func newApproveCommand(env *environment) *cobra.Command {
 	var session, always bool
 	cmd := &cobra.Command{
 		Use: "approve ID [CALL…]", Args: checkArgCount(1, -1),
-		Short: env.T("Allow what an agent asks for, and go on with its run"),
+		Short: env.T("Allow what an agent asks for and resume its run"),
 		Long:  env.T("Allow calls of an approval, by their numbers; without numbers, all that nobody has decided.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

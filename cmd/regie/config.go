@@ -19,11 +19,11 @@ import (
 // newConfigCommand shows and checks the settings (spec 10.1, 13).
 func newConfigCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Short: env.T("The settings: what holds and where it is from, whether files fit, their schema"),
+		Use: "config", Short: env.T("Show and check the settings"),
 	}
 	var origin, asJSON bool
 	show := &cobra.Command{
-		Use: "show", Args: checkArgCount(0, 0), Short: env.T("The settings that hold here"),
+		Use: "show", Args: checkArgCount(0, 0), Short: env.T("Show the settings in force here and their sources"),
 		Long: env.T("Show each setting that holds here, --origin where it is from: default, setup (what regie setup stored), system, user, or the file that --config names, project, environment, flag. Keys, tokens and passwords are never shown."),
 		RunE: func(*cobra.Command, []string) error { return showConfig(env, origin, asJSON) },
 	}
@@ -31,13 +31,13 @@ func newConfigCommand(env *environment) *cobra.Command {
 	addJSONFlag(env, show, &asJSON)
 	addModelFlags(env, show)
 	validate := &cobra.Command{
-		Use: "validate [FILE]...", Short: env.T("Whether the files of settings fit, with the line of what does not"),
+		Use: "validate [FILE]...", Short: env.T("Check the settings files and name the faulty lines"),
 		Long:              env.T("Look at the files of settings that count here, or at those that are named, without using them.\n\nExit codes: 0 all fit, 1 one does not."),
 		PersistentPreRunE: skipConfig,
 		RunE:              func(_ *cobra.Command, args []string) error { return validateConfig(env, args) },
 	}
 	schema := &cobra.Command{
-		Use: "schema", Args: checkArgCount(0, 0), Short: env.T("The JSON Schema of regie.yaml, for editors"),
+		Use: "schema", Args: checkArgCount(0, 0), Short: env.T("Print the JSON Schema of regie.yaml for editors"),
 		PersistentPreRunE: skipConfig,
 		RunE:              func(*cobra.Command, []string) error { return writeJSON(env.stdout, config.Schema()) },
 	}

@@ -33,7 +33,7 @@ const demoTimeout = time.Minute
 func newDemoCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
-		Short: env.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
+		Short: env.T("Show a whole job without a key: search, approval, kill -9, resume, undo"),
 		Long:  env.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -16,7 +16,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 	var failed error
 	cmd := &cobra.Command{
 		Use: "doctor", Annotations: map[string]string{localOnly: "yes"},
-		Args: checkArgCount(0, 0), Short: env.T("What is right and wrong on this machine, and what to do about it"),
+		Args: checkArgCount(0, 0), Short: env.T("Check this machine and suggest fixes"),
 		Long: env.T("Look at the configuration, the model, the data directory, its disk and database, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the chosen server and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			failed = loadConfig(env, cmd)

@@ -22,7 +22,7 @@ func newIndexCommand(env *environment) *cobra.Command {
 	var here, rebuild, asJSON bool
 	cmd := &cobra.Command{
 		Use: "index", Args: checkArgCount(0, 0),
-		Short: env.T("Bring the index of this workspace's files up to date, for searches by meaning and by words"),
+		Short: env.T("Update the search index of this workspace"),
 		Long:  env.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := env.localWorkspace(here)

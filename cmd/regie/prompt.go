@@ -23,11 +23,11 @@ type promptFlags struct {
 
 // newPromptCommand shows the prompt of a model call.
 func newPromptCommand(env *environment) *cobra.Command {
-	root := &cobra.Command{Use: "prompt", Short: env.T("What a model is sent")}
+	root := &cobra.Command{Use: "prompt", Short: env.T("Inspect the prompts of a model")}
 	var f promptFlags
 	show := &cobra.Command{
 		Use: "show [SESSION|last]", Args: checkArgCount(0, 1),
-		Short: env.T("What would be sent for a session now, or what was sent in a stored model call"),
+		Short: env.T("Show the next prompt of a session, or a stored one"),
 		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (f.exchange != "") {

@@ -15,11 +15,11 @@ import (
 
 // newRulesCommand lists and revokes answers that hold for longer (spec 4.4).
 func newRulesCommand(env *environment) *cobra.Command {
-	rules := &cobra.Command{Use: "rules", Short: env.T("What is allowed without asking")}
+	rules := &cobra.Command{Use: "rules", Short: env.T("Manage the standing rules")}
 	var filter store.RuleFilter
 	var all, asJSON bool
 	list := &cobra.Command{
-		Use: "list", Args: checkArgCount(0, 0), Short: env.T("The answers for longer that hold in this workspace"),
+		Use: "list", Args: checkArgCount(0, 0), Short: env.T("List the standing rules of this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := readWorkspace(cmd.Context(), env, all, store.RuleList{Rules: []store.StandingRule{}},
 				func(conn *app.Conn, root string) (store.RuleList, error) {
@@ -34,7 +34,7 @@ func newRulesCommand(env *environment) *cobra.Command {
 	addJSONFlag(env, list, &asJSON)
 	revoke := &cobra.Command{
 		Use: "revoke ID…", Args: checkArgCount(1, -1),
-		Short: env.T("Take rules back: what they allowed is asked about again"),
+		Short: env.T("Revoke standing rules"),
 		Long:  env.T("Take rules back, all of them or none. A run that goes on asks again from its next call on.\n\nAn ID is written as its last characters (four or more), as regie rules list shows it; last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			revoked, err := revokeRules(cmd.Context(), env, args)

@@ -19,11 +19,11 @@ import (
 
 // newRunsCommand returns about stored runs.
 func newRunsCommand(env *environment) *cobra.Command {
-	runs := &cobra.Command{Use: "runs", Short: env.T("What every run did and cost")}
+	runs := &cobra.Command{Use: "runs", Short: env.T("Inspect runs and their costs")}
 	var asJSON, all bool
 	show := &cobra.Command{
 		Use: "show ID|last", Args: checkArgCount(1, 1),
-		Short: env.T("One run with every exchange, call, token and millisecond"),
+		Short: env.T("Show one run with every exchange, call, token and duration"),
 		Long:  env.T("One run with every exchange, call, token and millisecond.\n\nAn ID is written as its last characters (four or more); last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			view, err := readStore(cmd.Context(), env, func(conn *app.Conn) (runView, error) {
@@ -35,7 +35,7 @@ func newRunsCommand(env *environment) *cobra.Command {
 	addViewFlags(env, show, &all, &asJSON)
 	var limit int
 	list := &cobra.Command{
-		Use: "list", Args: checkArgCount(0, 0), Short: env.T("The newest runs of this workspace"),
+		Use: "list", Args: checkArgCount(0, 0), Short: env.T("List the newest runs of this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > 1000 {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to 1000")
@@ -59,7 +59,7 @@ func newResumeCommand(env *environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "resume ID|last", Args: checkArgCount(1, 1),
-		Short: env.T("Go on with a run that is paused or waits for its provider"),
+		Short: env.T("Resume a run that is paused or waits for its provider"),
 		Long:  env.T("Go on with a run that is paused, was interrupted, or waits for the settings of its provider, and follow it to its end.\n\n--provider gives a run that waits or is paused another provider; the log says so."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.resume, f.repin = args[0], cmd.Flags().Changed("provider")
@@ -211,7 +211,7 @@ func newResolveCommand(env *environment) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use: "resolve CALL happened|did-not-happen", Args: checkArgCount(2, 2),
-		Short: env.T("Say what became of a call whose outcome nobody knows"),
+		Short: env.T("Settle a call with an unknown outcome"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := regie.ParseID(args[0])
 			if err != nil {
@@ -236,7 +236,7 @@ func newReplayCommand(env *environment) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use: "replay ID|last", Args: checkArgCount(1, 1),
-		Short: env.T("Run a stored run once more without calling anything, and compare what the model would be sent"),
+		Short: env.T("Replay a stored run without calling anything and compare the prompts"),
 		Long:  env.T("Run a stored run once more from its log: the replies are the stored ones, the results those of its calls. No model and no tool is called. What the model would be sent at each step is compared with the hash of what it was sent.\n\nExit codes: 0 each request is the same, 1 one is not."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := readStore(cmd.Context(), env, func(conn *app.Conn) (dispatch.Replay, error) {

@@ -30,7 +30,7 @@ func newSearchCommand(env *environment) *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use: "search QUERY [PATH]", Args: checkArgCount(1, 2),
-		Short: env.T("Find what the workspace's files say about something"),
+		Short: env.T("Search the workspace's files by meaning and words"),
 		Long:  env.T("Find the parts of the workspace's files that are about something, the best first: by the words of the query and their stems, and the parts of names in code; by meaning too where an embedder is configured. The index of the workspace is made, or brought up to date, first.\n\n--exact finds every line that holds a text, --regex every line that an expression of RE2 matches; they need no index. PATH is a directory or a file to look in.\nWhat ignore files name, .git, and what may hold a secret is left out. The exit code is 1 where nothing was found."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.limit < 1 || f.limit > maxHits {

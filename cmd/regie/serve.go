@@ -19,7 +19,7 @@ func newServeCommand(env *environment) *cobra.Command {
 	var s app.ServeConfig
 	cmd := &cobra.Command{
 		Use: "serve", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
-		Short: env.T("Serve agents to browsers, editors and programs, over HTTP"),
+		Short: env.T("Serve the API and its streams over HTTP"),
 		Long:  env.T("Serve the API, its streams and everything that speaks to it, until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs go on. Requests show the token of the data directory (api.token); the link that is printed lets one browser in, once."),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runServer(cmd.Context(), env, s) },
 	}

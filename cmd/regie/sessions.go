@@ -16,12 +16,12 @@ import (
 // newSessionsCommand returns about stored sessions: it calls no model and no tool.
 func newSessionsCommand(env *environment) *cobra.Command {
 	sessions := &cobra.Command{
-		Use: "sessions", Short: env.T("What was said: list, show, fork, export and remove sessions"),
+		Use: "sessions", Short: env.T("List, show, fork, export and remove sessions"),
 		Long: env.T("What was said: list, show, fork, export and remove sessions.\n\nAn ID is that of a session or of one of its runs, written as its last characters (four or more); last is the session of this workspace where something happened last."),
 	}
 	var all, asJSON bool
 	list := &cobra.Command{
-		Use: "list", Args: checkArgCount(0, 0), Short: env.T("The sessions of this workspace, with what is new in them"),
+		Use: "list", Args: checkArgCount(0, 0), Short: env.T("List the sessions of this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := readWorkspace(cmd.Context(), env, all, []store.SessionSummary{},
 				func(conn *app.Conn, root string) ([]store.SessionSummary, error) {
@@ -33,7 +33,7 @@ func newSessionsCommand(env *environment) *cobra.Command {
 	addViewFlags(env, list, &all, &asJSON)
 	show := &cobra.Command{
 		Use: "show ID|last", Args: checkArgCount(1, 1),
-		Short: env.T("One session: who said what, and what was called, in order"),
+		Short: env.T("Show the messages and calls of one session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			view, err := withSession(cmd.Context(), env, app.Options{ReadOnly: true}, args[0],
 				func(conn *app.Conn, id regie.ID) (store.SessionView, error) { return conn.Session(cmd.Context(), id) })
@@ -68,7 +68,7 @@ func newForkCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "fork ID|last", Args: checkArgCount(1, 1),
-		Short: env.T("Go on from an earlier point in a session of its own"),
+		Short: env.T("Fork a session at an earlier point"),
 		Long:  env.T("Copy what was said in a session, up to a point, into a new session. The session itself stays as it is.\n\nThe point is a number that regie sessions show has before each message (--at); without one it is now. A reply is copied with the results of its calls, or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace is as it is now."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
@@ -100,7 +100,7 @@ func newForkCommand(env *environment) *cobra.Command {
 func newRemoveCommand(env *environment) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm ID|last", Args: checkArgCount(1, 1), Short: env.T("Erase what a session held"),
+		Use: "rm ID|last", Args: checkArgCount(1, 1), Short: env.T("Erase the content of sessions"),
 		Long: env.T("Erase what a session held: what was said, what was called, and what came of it. That it was there stays in its log, which still verifies.\nSessions of its sub-agents go with it. Forks of it have their own copies and stay. It is refused while a run of it is open.\nBackups keep what they hold, and what an agent did to files is not undone."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
@@ -130,7 +130,7 @@ func newExportCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "export ID|last", Args: checkArgCount(1, 1),
-		Short: env.T("Write a session out: all of it as JSON, or to be read as Markdown"),
+		Short: env.T("Export a session as JSON or Markdown"),
 		Long:  env.T("Write a session out. JSON holds all that can be checked of it: messages, calls, runs, what was asked and answered, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nWhat is secret in a session is secret in its export."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "json" && format != "markdown" {

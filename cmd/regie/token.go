@@ -21,10 +21,10 @@ import (
 
 // newTokenCommand makes, lists and revokes API tokens (spec 11.2).
 func newTokenCommand(env *environment) *cobra.Command {
-	token := &cobra.Command{Use: "token", Short: env.T("What programs and browsers show to regie serve")}
+	token := &cobra.Command{Use: "token", Short: env.T("Manage the tokens and browser logins of regie serve")}
 	revoke := &cobra.Command{
 		Use: "revoke ID…", Args: checkArgCount(1, -1),
-		Short: env.T("End tokens, and the logins of browsers"),
+		Short: env.T("Revoke tokens and browser logins"),
 		Long:  env.T("End tokens, all of them or none. They open nothing any more, on no server of the database; what they have open ends within seconds.\n\nAn ID is written as its last characters (four or more), as regie token list shows it; a name will do where only one has it."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := revokeTokens(cmd.Context(), env, args)
@@ -38,7 +38,7 @@ func newTokenCommand(env *environment) *cobra.Command {
 	}
 	browser := &cobra.Command{
 		Use: "browser", Args: checkArgCount(0, 0),
-		Short: env.T("A link that lets one browser in, once, within 15 minutes"),
+		Short: env.T("Print a link that logs one browser in once, within 15 minutes"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			url, err := writeStore(cmd.Context(), env, func(conn *app.Conn) (string, error) {
 				link, err := conn.Tokens.LinkBrowser(cmd.Context())
@@ -64,7 +64,7 @@ type tokenFlags struct {
 func newTokenAddCommand(env *environment) *cobra.Command {
 	var f tokenFlags
 	cmd := &cobra.Command{
-		Use: "add NAME", Args: checkArgCount(1, 1), Short: env.T("Make a token; it is shown this once"),
+		Use: "add NAME", Args: checkArgCount(1, 1), Short: env.T("Create a token and show it once"),
 		Long: env.T("Make a token for a program. It is printed this once: what is stored is its hash.\n\nScopes, none of which implies another:\n  read         lists, logs, streams, queries of a workspace\n  chat         sessions, messages, control words, undo\n  approve      decisions, answers, and what allows calls beforehand\n  admin        tokens, rules, removal, the cache, undo by force, new workspaces\n  completions  the OpenAI-compatible endpoint, /v1\n  mcp          the MCP server, /mcp\n  metrics      /metrics"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := addToken(cmd.Context(), env, args[0], &f)
@@ -130,7 +130,7 @@ func newTokenListCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Args: checkArgCount(0, 0),
-		Short: env.T("The tokens that open something, and the browsers that are known"),
+		Short: env.T("List the tokens and browser logins"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var places []regie.Workspace
 			tokens, err := readStoreOr(cmd.Context(), env, []regie.Token{},

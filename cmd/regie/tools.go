@@ -18,7 +18,7 @@ import (
 func newToolsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	tools := &cobra.Command{
-		Use: "tools", Args: checkArgCount(0, 0), Short: env.T("The tools that agents can call"),
+		Use: "tools", Args: checkArgCount(0, 0), Short: env.T("List the tools of agents"),
 		Long: env.T("List the tools that agents can call: each with its kind (a query only reads, an action changes something) and its effect class, which says what becomes of a call that is cut (read: it is made again, keyed: too, under the same key; verifiable: what it was to do is looked at; once: a person is asked).\n\nWhat a call may do without asking is another matter: see regie rules."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := listTools(cmd.Context(), env)
@@ -32,7 +32,7 @@ func newToolsCommand(env *environment) *cobra.Command {
 		},
 	}
 	tools.AddCommand(&cobra.Command{
-		Use: "show NAME", Args: checkArgCount(1, 1), Short: env.T("One tool, with the JSON Schema of its arguments"),
+		Use: "show NAME", Args: checkArgCount(1, 1), Short: env.T("Show one tool with the JSON Schema of its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := listTools(cmd.Context(), env)
 			if err != nil {

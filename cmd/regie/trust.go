@@ -21,7 +21,7 @@ func newTrustCommand(env *environment) *cobra.Command {
 	var revoke, show, yes, asJSON bool
 	cmd := &cobra.Command{
 		Use: "trust [DIR]", Args: checkArgCount(0, 1),
-		Short: env.T("Decide whether what a workspace's files say to agents counts"),
+		Short: env.T("Trust or distrust a workspace's instructions to agents"),
 		Long:  env.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if revoke {

@@ -23,7 +23,7 @@ func newUndoCommand(env *environment) *cobra.Command {
 	var f undoFlags
 	cmd := &cobra.Command{
 		Use: "undo [ID]", Args: checkArgCount(0, 1),
-		Short: env.T("Take back what a run did to files"),
+		Short: env.T("Undo the file changes of a run"),
 		Long:  env.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now. What a run did otherwise is listed and stays.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := dispatch.UndoRequest{Chat: f.chat, Force: f.force}

@@ -18,7 +18,7 @@ func newVerifyCommand(env *environment) *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use: "verify [SESSION]", Args: checkArgCount(0, 1),
-		Short: env.T("Check that the logs are what was written"),
+		Short: env.T("Verify the audit logs"),
 		Long:  env.T("Check that each log is whole and unaltered, and that what is stored beside it is what it says: of one session, of this workspace with its rules, or of all of them. Sessions that were removed are checked too.\n\nExit codes: 0 all of it is what was written, 1 something is not."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {

@@ -11,7 +11,7 @@ func newVersionCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Args: checkArgCount(0, 0), PersistentPreRunE: skipConfig,
-		Short: env.T("The version of this program"),
+		Short: env.T("Print the version"),
 		RunE: func(*cobra.Command, []string) error {
 			out := map[string]string{
 				"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
