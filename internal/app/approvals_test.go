@@ -1,11 +1,13 @@
 package app_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
 )
 
 // parked waits until a session waits for people and returns what it waits for.
@@ -130,6 +133,50 @@ func TestBatchAcrossRestart(t *testing.T) {
 		if !strings.Contains(m.last(), want) {
 			t.Errorf("the model is not told %q", want)
 		}
+	}
+}
+
+// TestDecide_EditedTwiceAtOnce repeats an edited answer. While its preview is made the first one is
+// accepted and carried out, so the preview fails by its own effect; the repetition is still accepted.
+func TestDecide_EditedTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	var made atomic.Bool
+	looks, free := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	act, err := tool.New(regie.ToolDefinition{Name: "test.make", Description: "an action", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal}, tool.Handler[nameArgs]{
+		Run: func(context.Context, *tool.Invocation, nameArgs) (tool.Result, error) {
+			made.Store(true)
+			return tool.Result{Content: "made"}, nil
+		},
+		Preview: func(_ context.Context, _ *tool.Invocation, args nameArgs) (regie.Preview, error) {
+			if args.Name == "edited" && first.CompareAndSwap(false, true) {
+				close(looks)
+				<-free
+			}
+			if made.Load() {
+				return regie.Preview{}, regie.Errorf(regie.CodeFileExists, "it is there already")
+			}
+			return regie.Preview{Sentence: regie.Say("make it")}, nil
+		},
+	})
+	fatal(t, err)
+	b := newBed(t, newModel(t, says("", call{"a", "test__make", `{"name":"proposed"}`}), says("ok")), act)
+	conn := b.connect()
+	run := b.startRun(conn, approval.Policy{})
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	request := decide(asked, "once", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"name":"edited"}`)})
+	repeated := make(chan error, 1)
+	go func() {
+		_, err := conn.Decide(t.Context(), request)
+		repeated <- err
+	}()
+	<-looks
+	_, err = conn.Decide(t.Context(), request)
+	fatal(t, err)
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+	close(free)
+	if err := <-repeated; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -34,7 +34,7 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 		}
 		err = d.claimRound(ctx, round)
 		switch {
-		case errors.Is(err, store.ErrElsewhere): // its holder is told (heed), and else meets the word at its next step
+		case errors.Is(err, store.ErrElsewhere): // its holder obeys: deliverStops, or its next step
 			return nil
 		case regie.CodeOf(err) != regie.CodeConflict, try == 10:
 			return err

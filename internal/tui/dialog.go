@@ -13,7 +13,7 @@ import (
 type dialog interface {
 	// render returns the dialog's lines, without its keys.
 	render(m *model) [][]span
-	// keys are the keys that answer; busy says that an answer is on its way, and none acts.
+	// dialogKeys returns the keys that answer; busy says that an answer is on its way.
 	dialogKeys(m *model) (list []chat.Key, busy bool)
 	// inputField returns the field that the person writes in, or nil.
 	inputField() *editor
