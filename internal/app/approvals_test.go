@@ -137,7 +137,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 }
 
 // TestDecide_EditedTwiceAtOnce repeats an edited answer. While its preview is made the first one is
-// accepted and carried out, so the preview fails by its own effect; the repetition is still accepted.
+// accepted and carried out, and the preview fails by its effect; the repetition is still accepted.
 func TestDecide_EditedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	var made atomic.Bool
