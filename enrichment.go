@@ -47,16 +47,16 @@ type DataCommand struct {
 func (b *EnrichmentBlock) Validate() error {
 	switch {
 	case b.Type != EnrichmentPointer:
-		return Errorf(CodeBadRequest, "%q is no enrichment that can be read here: use %s",
+		return Errorf(CodeBadRequest, "enrichments of type %q are not supported here: use %s",
 			string(b.Type), string(EnrichmentPointer))
 	case b.Target != TargetFile && b.Target != TargetDirectory:
 		return Errorf(CodeBadRequest, "a %s refers to a %s or a %s, not to %q", string(b.Type), string(TargetFile),
 			string(TargetDirectory), string(b.Target))
 	case !fs.ValidPath(b.Path) || strings.ContainsFunc(b.Path, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return Errorf(CodePathInvalid,
-			"%q is no path in the workspace: name it relative to the workspace, without .. in it", b.Path)
+			"%q is not a path in the workspace: write it relative to the workspace, without ..", b.Path)
 	case b.Path == "." && b.Target == TargetFile:
-		return Errorf(CodePathInvalid, "the workspace itself is no file")
+		return Errorf(CodePathInvalid, "the workspace itself is not a file")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func ValidateSegments(segments []Segment) error {
 			return Errorf(CodeBadRequest, "attachments cannot be sent yet: put the file into the workspace and name it")
 		case (s.Text != "") == (s.Enrichment != nil):
 			return Errorf(CodeBadRequest,
-				"segment %d of the message has to hold a text or an enrichment, and only one of them", i+1)
+				"segment %d of the message must have either a text or an enrichment", i+1)
 		case s.Enrichment == nil:
 			continue
 		}

@@ -74,17 +74,17 @@ type HookRun struct {
 func (h *HookRun) Objection() Sentence {
 	switch {
 	case !h.Failure.IsZero() && h.Verdict == VerdictForbid:
-		return SayOf("the hook %s could not be heard, so nothing passes it: %s", Verbatim(h.Hook), h.Failure)
+		return SayOf("the hook %s failed, so the call is blocked: %s", Verbatim(h.Hook), h.Failure)
 	case !h.Failure.IsZero():
-		return SayOf("the hook %s could not be heard: %s", Verbatim(h.Hook), h.Failure)
+		return SayOf("the hook %s failed: %s", Verbatim(h.Hook), h.Failure)
 	case h.Reason == "" && h.Verdict == VerdictForbid:
 		return Say("the hook %s forbids it", h.Hook)
 	case h.Reason == "":
-		return Say("the hook %s wants it approved", h.Hook)
+		return Say("the hook %s requires an approval", h.Hook)
 	case h.Verdict == VerdictForbid:
 		return Say("the hook %s forbids it: %s", h.Hook, h.Reason)
 	default:
-		return Say("the hook %s wants it approved: %s", h.Hook, h.Reason)
+		return Say("the hook %s requires an approval: %s", h.Hook, h.Reason)
 	}
 }
 

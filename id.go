@@ -51,10 +51,10 @@ func ParseID(s string) (ID, error) {
 			"0197e0a1-2b3c-7d4e-8f50-61728394a5b6")
 	}
 	if _, err := hex.Decode(id[:], []byte(packed)); err != nil || s != strings.ToLower(s) {
-		return ID{}, Errorf(CodeBadID, "%q is not an id: it holds other characters than 0-9 and a-f", s)
+		return ID{}, Errorf(CodeBadID, "%q is not an id: it contains characters other than 0-9 and a-f", s)
 	}
 	if id.IsZero() { // it would be as one that is not there
-		return ID{}, Errorf(CodeBadID, "%q is not an id: it stands for nothing", s)
+		return ID{}, Errorf(CodeBadID, "%q is not an id: all its digits are 0", s)
 	}
 	return id, nil
 }

@@ -32,7 +32,7 @@ func ValidateScopes(scopes []TokenScope) ([]TokenScope, error) {
 	var out, known []TokenScope = nil, TokenScopes()
 	for _, scope := range scopes {
 		if !slices.Contains(known, scope) {
-			return nil, Errorf(CodeBadRequest, "%q is no scope of a token: use %s", string(scope), ScopeWords(known))
+			return nil, Errorf(CodeBadRequest, "%q is not a token scope: use %s", string(scope), ScopeWords(known))
 		}
 	}
 	for _, scope := range known {

@@ -54,7 +54,7 @@ func LinkState(target string) FileState {
 func LinkTarget(data []byte) (string, error) {
 	target, ok := strings.CutPrefix(string(data), linkMark)
 	if !ok || target == "" || strings.IndexByte(target, 0) >= 0 {
-		return "", Errorf(CodeCorrupt, "what was kept of the link is damaged")
+		return "", Errorf(CodeCorrupt, "the saved copy of the link is damaged")
 	}
 	return target, nil
 }

@@ -69,7 +69,7 @@ func New(address, token, language string) (*Client, error) {
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) { // which is not repeated
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"the token holds a line break, a space or another character that no token has: set REGIE_TOKEN to it alone, in one line")
+			"the token contains a line break, a space or another character that no token has: set REGIE_TOKEN to the token alone, on one line")
 	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -336,7 +336,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 }
 
 func noRegie(address, status string) error {
-	return regie.Errorf(regie.CodeConflict, "%s answers %s: that is no Regie, or something in front of it", address,
+	return regie.Errorf(regie.CodeConflict, "%s answers %s: it is not a Regie server, or a proxy answers in its place", address,
 		status)
 }
 
@@ -368,5 +368,5 @@ func (c *Client) gone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return regie.Errorf(regie.CodeEngineGone, "the engine has gone: %v", err)
+	return regie.Errorf(regie.CodeEngineGone, "the engine cannot be reached any more: %v", err)
 }

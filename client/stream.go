@@ -64,7 +64,7 @@ func (c *Client) watch(ctx context.Context, sink func(regie.Event) error) error 
 // broken.
 const silent = time.Minute
 
-var errFrozen = regie.Errorf(regie.CodeEngineGone, "the engine has said nothing for a minute")
+var errFrozen = regie.Errorf(regie.CodeEngineGone, "the engine has been silent for a minute")
 
 // follow reads a stream of server-sent events until it ends, which is where its engine has gone.
 func (c *Client) follow(ctx context.Context, path string, sink func(event, id, data string) error) error {
@@ -102,7 +102,7 @@ func (c *Client) follow(ctx context.Context, path string, sink func(event, id, d
 }
 
 func unreadable(err error) error {
-	return regie.Errorf(regie.CodeInternal, "the engine sent an event that cannot be read: %v", err)
+	return regie.Errorf(regie.CodeInternal, "the engine sent an unreadable event: %v", err)
 }
 
 // told gives sink what an event of a stream says: a durable one has an id, and of the others only

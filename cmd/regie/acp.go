@@ -19,7 +19,7 @@ func newACPCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "acp", Args: checkArgCount(0, 0),
 		Short: env.T("Run an ACP agent for an editor on standard input and output"),
-		Long:  env.T("Speak the Agent Client Protocol on standard input and output, for an editor that starts this program: chat, plans, calls with their diffs, and the dialogue in which you allow or reject them.\n\nThe workspace is that of the directory which the editor opens. An editor that goes away stops nothing: what runs goes on with the next regie, and the editor finds it when it loads the session."),
+		Long:  env.T("Run an Agent Client Protocol server on standard input and output, for an editor that starts this program: chat, plans, calls with their diffs, and the dialog in which you allow or reject them.\n\nThe workspace is the directory that the editor opens. Closing the editor stops nothing: runs continue with the next regie process, and the editor finds them when it loads the session."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveStdio(cmd.Context(), env, func(ctx context.Context, conn *app.Conn, _ *slog.Logger) error {
 				return acp.Serve(ctx, acp.Config{

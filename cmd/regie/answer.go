@@ -17,7 +17,7 @@ func newAnswerCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "answer ID [TEXT]", Args: checkArgCount(1, 2),
 		Short: env.T("Answer an agent's question and resume its run"),
-		Long:  env.T("Answer a question by the numbers of its options (--choice 1,3), by yes or no, or by a text where it allows one.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
+		Long:  env.T("Answer a question with the numbers of its options (--choice 1,3), with yes or no, or with a text where it allows one.\n\nIf no other regie process runs, the run continues here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed("choice") || yes || no
 			if given == (len(args) == 2) {

@@ -13,7 +13,7 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 	var all, asJSON bool
 	list := &cobra.Command{
 		Use: "approvals", Args: checkArgCount(0, 0), Short: env.T("List what waits for your approval or answer"),
-		Long: env.T("What waits for your approval or answer in this workspace, oldest first.\n\nAn ID is written as its last characters (four or more), as it is shown; last is the newest of this workspace."),
+		Long: env.T("List the approvals and questions that wait for you in this workspace, oldest first.\n\nAn ID is written as its last characters (four or more), as it is shown; last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inbox, err := readWorkspace(cmd.Context(), env, all, store.Inbox{},
 				func(conn *app.Conn, root string) (store.Inbox, error) {

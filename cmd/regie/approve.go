@@ -33,7 +33,7 @@ func newApproveCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approve ID [CALL…]", Args: checkArgCount(1, -1),
 		Short: env.T("Allow what an agent asks for and resume its run"),
-		Long:  env.T("Allow calls of an approval, by their numbers; without numbers, all that nobody has decided.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
+		Long:  env.T("Allow calls of an approval by their numbers; without numbers, all undecided ones.\n\nIf no other regie process runs, the run continues here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case session:
@@ -41,7 +41,7 @@ func newApproveCommand(env *environment) *cobra.Command {
 			case always:
 				d.answer = regie.AnswerAlways
 			case cmd.Flags().Changed("scope") || cmd.Flags().Changed("for"):
-				return regie.Errorf(codeUsage, "--scope and --for are about --session or --always: give one of them")
+				return regie.Errorf(codeUsage, "--scope and --for need --session or --always")
 			default:
 				d.answer = regie.AnswerAllow
 			}
@@ -54,7 +54,7 @@ func newApproveCommand(env *environment) *cobra.Command {
 	flags.IntVar(&d.scope, "scope", 1,
 		env.T("what --session or --always covers: a number that regie approvals show lists"))
 	flags.StringVar(&d.until, "for", "",
-		env.T("how long --session or --always holds, such as 24h or 7d; else until regie rules revoke"))
+		env.T("how long --session or --always lasts, such as 24h or 7d; by default until regie rules revoke"))
 	flags.BoolVar(&d.edit, "edit", false, env.T("edit the arguments of one call first ($VISUAL, $EDITOR)"))
 	flags.StringVar(&d.arguments, "arguments", "", env.T("run one call with these arguments, as JSON"))
 	cmd.MarkFlagsMutuallyExclusive("session", "always")
@@ -68,10 +68,10 @@ func newDenyCommand(env *environment) *cobra.Command {
 	d := decision{answer: regie.AnswerDeny}
 	cmd := &cobra.Command{
 		Use: "deny ID [CALL…]", Args: checkArgCount(1, -1), Short: env.T("Refuse what an agent asks for"),
-		Long: env.T("Refuse calls of an approval, by their numbers; without numbers, all that nobody has decided. With a reason the agent goes on and is told it; where everything is refused without one, the run ends."),
+		Long: env.T("Refuse calls of an approval by their numbers; without numbers, all undecided ones. With a reason the agent continues and reads it; if everything is refused without a reason, the run ends."),
 		RunE: func(cmd *cobra.Command, args []string) error { return decideCalls(cmd.Context(), env, d, args) },
 	}
-	cmd.Flags().StringVar(&d.reason, "reason", "", env.T("what the agent is told"))
+	cmd.Flags().StringVar(&d.reason, "reason", "", env.T("the reason, which the agent reads"))
 	addContinueFlags(env, cmd, &d.noContinue)
 	return cmd
 }
@@ -79,7 +79,7 @@ func newDenyCommand(env *environment) *cobra.Command {
 // addContinueFlags adds the flags of commands that go on with an answered run.
 func addContinueFlags(env *environment, cmd *cobra.Command, noContinue *bool) {
 	cmd.Flags().BoolVar(noContinue, "no-continue", false,
-		env.T("only store it; the run goes on with the next regie that runs"))
+		env.T("only store it; the next regie process continues the run"))
 	addModelFlags(env, cmd)
 }
 
@@ -165,7 +165,7 @@ func chooseCalls(a *regie.Approval, names []string) (out []regie.Decision, _ err
 // fillDecisions completes the decisions as the flags say.
 func (d *decision) fillDecisions(ctx context.Context, a *regie.Approval, decisions []regie.Decision) error {
 	if (d.edit || d.arguments != "") && len(decisions) != 1 {
-		return regie.Errorf(codeUsage, "--edit and --arguments are for one call: name its number")
+		return regie.Errorf(codeUsage, "--edit and --arguments apply to one call: name its number")
 	}
 	if d.arguments != "" && !json.Valid([]byte(d.arguments)) {
 		return regie.Errorf(codeUsage, "--arguments is not JSON")
@@ -256,10 +256,10 @@ func continueRun(ctx context.Context, env *environment, noContinue bool, conn *a
 		env.notef("the run still waits: see regie approvals")
 		return nil
 	case noContinue || now.Session.State == regie.SessionPaused:
-		env.notef("stored. Go on with: regie run --resume %s", out.RoundID)
+		env.notef("stored. Continue with: regie run --resume %s", out.RoundID)
 		return nil
 	case !conn.IsEngine():
-		env.notef("stored; the regie that is running goes on with it")
+		env.notef("stored; the running regie process continues the run")
 		return nil
 	}
 	signals := catchSignals()
@@ -272,7 +272,7 @@ func continueRun(ctx context.Context, env *environment, noContinue bool, conn *a
 		environment: env, control: conn, round: out.RoundID, session: out.SessionID,
 		after: after, signals: signals.first, network: waitsForNetwork(&now),
 	}
-	w.showLines(env.T("going on with run %s", out.RoundID))
+	w.showLines(env.T("resuming run %s", out.RoundID))
 	err = w.watchRound(ctx)
 	env.drainCalls(ctx, conn, signals.first, signals.ending.Load())
 	return err

@@ -32,7 +32,7 @@ func newChatCommand(env *environment) *cobra.Command {
 	var last bool
 	cmd := &cobra.Command{
 		Use: "chat", Args: checkArgCount(0, 0), Short: env.T("Talk with an agent in this directory"),
-		Long: env.T("Talk with an agent in this directory. What needs your approval is asked here, with a diff; /help lists what you can type.\n\nWhere standard input is no terminal, each line of it is a message, the answers go to standard output, and what waits for an approval ends the chat with exit code 4."),
+		Long: env.T("Chat with an agent in this directory. Approvals are asked for here, with a diff; /help lists the commands.\n\nIf standard input is not a terminal, each line of it is a message, the answers go to standard output, and an approval ends the chat with exit code 4."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last {
 				f.resume = "last"
@@ -43,10 +43,10 @@ func newChatCommand(env *environment) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&last, "continue", "c", false, env.T("go on with the newest chat of this workspace"))
+	flags.BoolVarP(&last, "continue", "c", false, env.T("continue the newest chat of this workspace"))
 	flags.StringVarP(&f.resume, "resume", "r", "",
-		env.T("go on with this chat: its id, that of a run of it, or the end of one"))
-	flags.BoolVar(&f.plain, "plain", false, env.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
+		env.T("continue this chat: its id, the id of one of its runs, or the last characters of either"))
+	flags.BoolVar(&f.plain, "plain", false, env.T("plain lines for screen readers (the default where TERM is dumb)"))
 	flags.StringVar(&f.bell, "bell", os.Getenv("REGIE_BELL"),
 		env.T("when to call you, by bell and notification: auto (after 10 s of work), always, off (REGIE_BELL)"))
 	addAgentFlag(env, cmd, &f.agent)
@@ -89,7 +89,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		Resumed: env.tellResumed(regie.ID{}),
 		Away: func(away bool) {
 			if away {
-				env.notef("… the engine does not answer; the chat goes on when it does")
+				env.notef("… the engine does not answer; the chat continues when it does")
 			} else {
 				env.notef("the engine answers again")
 			}

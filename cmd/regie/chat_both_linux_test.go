@@ -29,9 +29,9 @@ func TestChatCoversNoLink(t *testing.T) {
 	c.expect("  3  any file below docs/")
 	c.expect("b to go back: ")
 	c.enter("3")
-	c.expect("it allows the calls 3 with it") // that one was not shown before
+	c.expect("this also allows the calls 3") // that one was not shown before
 	c.enter("y")
-	c.expect("that covers, and allows, the calls 3")
+	c.expect("this covers, and allows, the calls 3")
 	c.expect("call 2 of 3:")
 	c.expect("docs/link/b.txt leads through a link to src/b.txt")
 	c.expect("[l] later")
@@ -67,7 +67,7 @@ func TestChatTwoPeople(t *testing.T) {
 	c.enter("y") // not that
 	c.expect("[Y] again allows these 3 calls")
 	c.enter("Y")
-	c.expect("has answered this already: deny")
+	c.expect("has already answered this: deny")
 	c.expect("call 2 of 3:")
 	c.expect("write 1 line to b.txt")
 	c.expect("[l] later")

@@ -205,14 +205,14 @@ func TestChatApprovals(t *testing.T) {
 	c.expect("b to go back: ")
 	c.enter("3")
 	c.expect("│ +six") // it was not shown before
-	c.expect("it allows the calls 2 with it: [y] yes")
+	c.expect("this also allows the calls 2: [y] yes")
 	c.enter("y")
-	c.expect("that covers, and allows, the calls 2")
+	c.expect("this covers, and allows, the calls 2")
 	c.expect("One more.") // nothing is asked about docs/g.txt
 	c.expect("All done.")
 	c.expect("> ")
 	c.press("\x04")
-	c.expect("go on with this chat: regie chat -r ")
+	c.expect("continue this chat: regie chat -r ")
 	c.ends(0)
 	for name, want := range map[string]string{
 		"a.txt": "one\n", "b.txt": "zwei\n", "c.txt": "", "d.txt": "", "docs/e.txt": "five\n", "docs/f.txt": "six\n", "docs/g.txt": "seven\n",
@@ -263,7 +263,7 @@ func TestChatStreams(t *testing.T) {
 	c.expect("interrupted")
 	c.expect("> ")
 	c.press("\x03")
-	c.expect("go on with this chat")
+	c.expect("continue this chat")
 	c.ends(0)
 	if n := strings.Count(c.all(), "Once upon"); n != 1 {
 		t.Errorf("the streamed text appears %d times", n)
@@ -299,7 +299,7 @@ func TestChatKilled(t *testing.T) {
 	c.expect("it stays in the inbox")
 	c.expect("> ")
 	c.enter("something else")
-	c.expect("withdraws what it asks about")
+	c.expect("withdraws the request")
 	c.enter("n")
 	c.expect("not sent")
 	c.enter("/approvals")
@@ -334,7 +334,7 @@ func TestChatCommand(t *testing.T) {
 	c := s.regie("chat")
 	c.expect("> ")
 	c.enter("!")
-	c.expect("write the command behind the !")
+	c.expect("write the command after the !")
 	c.expect("> ")
 	c.enter("!touch made.txt")
 	c.expect("run touch made.txt in ./")
@@ -361,7 +361,7 @@ func TestChatCommand(t *testing.T) {
 		}
 	}
 	c.enter("!echo two") // nothing is queued
-	c.expect("a round of this session is open")
+	c.expect("a run of this session is open")
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestChatCommand(t *testing.T) {
 	c.expect("regie runs resolve")
 	c.expect("> ")
 	c.enter("!echo started >> log.txt; sleep 60")
-	c.expect("nobody knows how an earlier call exactly like this one ended")
+	c.expect("the outcome of an earlier identical call is unknown")
 	c.expect("[l] later")
 	c.enter("n")
 	c.expect("the command was not run")

@@ -36,7 +36,7 @@ func TestChatPast(t *testing.T) {
 	c.enter("write")
 	c.expect("[l] later")
 	c.enter("n")
-	c.expect("Nothing of it was run.")
+	c.expect("None of it was run.")
 	c.expect("> ")
 	c.enter("!echo put out; exit 3")
 	c.expect("[l] later")

@@ -24,15 +24,15 @@ func newConfigCommand(env *environment) *cobra.Command {
 	var origin, asJSON bool
 	show := &cobra.Command{
 		Use: "show", Args: checkArgCount(0, 0), Short: env.T("Show the settings in force here and their sources"),
-		Long: env.T("Show each setting that holds here, --origin where it is from: default, setup (what regie setup stored), system, user, or the file that --config names, project, environment, flag. Keys, tokens and passwords are never shown."),
+		Long: env.T("Show each setting in force here; --origin adds its source: default, setup (stored by regie setup), system, user or the file that --config names, project, environment, flag. Keys, tokens and passwords are never shown."),
 		RunE: func(*cobra.Command, []string) error { return showConfig(env, origin, asJSON) },
 	}
-	show.Flags().BoolVar(&origin, "origin", false, env.T("say where each is from"))
+	show.Flags().BoolVar(&origin, "origin", false, env.T("show the source of each setting"))
 	addJSONFlag(env, show, &asJSON)
 	addModelFlags(env, show)
 	validate := &cobra.Command{
 		Use: "validate [FILE]...", Short: env.T("Check the settings files and name the faulty lines"),
-		Long:              env.T("Look at the files of settings that count here, or at those that are named, without using them.\n\nExit codes: 0 all fit, 1 one does not."),
+		Long:              env.T("Check the settings files in force here, or the named ones, without using them.\n\nExit codes: 0 all are valid, 1 one is not."),
 		PersistentPreRunE: skipConfig,
 		RunE:              func(_ *cobra.Command, args []string) error { return validateConfig(env, args) },
 	}

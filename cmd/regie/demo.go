@@ -34,7 +34,7 @@ func newDemoCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("Show a whole job without a key: search, approval, kill -9, resume, undo"),
-		Long:  env.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
+		Long:  env.T("Run a whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, continues, is undone, and its log is verified. At a terminal you answer its questions; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
@@ -91,9 +91,9 @@ func (d *demonstration) runSteps(ctx context.Context) (err error) {
 		{d.T("A scratch copy of a few notes. Your own files and data are not touched."), d.showFiles},
 		{d.T("It searches by itself. Before it writes it asks, and shows what would change."), d.proposeWrite},
 		{d.T("Now ten writes in one go, allowed beforehand; and in the middle of them the process is killed."), d.killRun},
-		{d.T("The same run goes on where it stood. What was done is not done again, what was started is looked up."), d.resumeRun},
-		{d.T("All that the run did to files can be taken back at once, over the crash too."), d.undoRun},
-		{d.T("Everything stands in a log that is chained under a key: whoever changes a row of it is found out."), d.verifyLogs},
+		{d.T("The same run continues where it stopped. Finished writes are not repeated; the started one is checked."), d.resumeRun},
+		{d.T("One command undoes all file changes of the run, also those from before the crash."), d.undoRun},
+		{d.T("Everything is in a log that is chained with a key: any changed row is detected."), d.verifyLogs},
 	} {
 		if i > 0 {
 			d.printLine("")
@@ -318,7 +318,7 @@ func (d *demonstration) undoRun(ctx context.Context) error {
 		return err
 	}
 	if before != now {
-		return regie.Errorf(regie.CodeInternal, "the files are not what they were")
+		return regie.Errorf(regie.CodeInternal, "the files have changed")
 	}
 	d.printLine(d.T("Every file is byte for byte what it was before that run."))
 	return nil
@@ -345,6 +345,6 @@ func (d *demonstration) verifyLogs(ctx context.Context) error {
 		return errors.Join(err, regie.Errorf(regie.CodeChainBroken,
 			"the logs of the demo do not verify (exit code %d)", code))
 	}
-	d.printLine("\n" + d.T("That was real: files, approval, kill, undo, log. Only the model was none. With a model: regie setup"))
+	d.printLine("\n" + d.T("All of it was real: files, approval, kill, undo, log. Only the model was scripted. For a real model: regie setup"))
 	return nil
 }

@@ -44,7 +44,7 @@ func TestDemoAtATerminal(t *testing.T) {
 	s.enter("y")
 	s.expect("byte for byte")
 	s.expect("chain verified")
-	s.expect("That was real")
+	s.expect("All of it was real")
 	s.ends(exitDone)
 	check()
 }

@@ -64,17 +64,17 @@ func (env *environment) showModelChoices() {
 		if f.Running {
 			names = append(names, config.ProviderOllama)
 		}
-		env.printWrapped(env.T("Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.",
+		env.printWrapped(env.T("Several providers are configured: %s. Choose one with --provider or REGIE_PROVIDER, or for good with regie setup.",
 			strings.Join(names, ", ")))
 		return
 	}
 	env.printWrapped(env.T("Three ways to go on:"))
 	env.printWrapped("  1. " + "regie setup")
-	env.printWrapped("     " + env.T("paste a key, or name a model server; it is tried out and stored for you alone"))
+	env.printWrapped("     " + env.T("paste a key, or name a model server; it is tested and stored for you alone"))
 	env.printWrapped("  2. ollama serve, ollama pull qwen3")
-	env.printWrapped("     " + env.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
+	env.printWrapped("     " + env.T("a model on this machine is then found automatically; for another server set REGIE_BASE_URL and REGIE_MODEL"))
 	env.printWrapped("  3. " + `regie run --provider demo "…"`)
-	env.printWrapped("     " + env.T("no model and no key: a few rules that drive the real tools"))
+	env.printWrapped("     " + env.T("no model and no key: scripted replies that use the real tools"))
 }
 
 // showDetected shows where a model was looked for.

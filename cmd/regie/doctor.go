@@ -17,7 +17,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Annotations: map[string]string{localOnly: "yes"},
 		Args: checkArgCount(0, 0), Short: env.T("Check this machine and suggest fixes"),
-		Long: env.T("Look at the configuration, the model, the data directory, its disk and database, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the chosen server and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
+		Long: env.T("Check the configuration, the model, the data directory, its disk and database, the engine, the workspace and the sandbox. Nothing is changed; only the chosen server and this machine are contacted. ✓ is fine, ! is a warning, ✗ is a problem, with its fix below.\n\nExit codes: 0 no problem, 1 at least one."),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			failed = loadConfig(env, cmd)
 			if env.flags.Server != "" {
@@ -112,5 +112,5 @@ func printDiagnosis(env *environment, p *printer, out diagnosis) {
 			p.printLine("      → %s", fix)
 		}
 	}
-	p.printText("\n", "to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings)
+	p.printText("\n", "problems (✗): %d; warnings (!): %d", out.Failed, out.Warnings)
 }

@@ -252,7 +252,7 @@ func (env *environment) workspaceDir() (string, error) {
 // Without a terminal it returns a usage error.
 func (env *environment) askConfirmation(question, refused string) error {
 	if !isAttended(env.stdin, env.stderr) {
-		return regie.Errorf(codeUsage, "nobody can be asked here: say --yes")
+		return regie.Errorf(codeUsage, "there is no terminal to ask on: use --yes")
 	}
 	fmt.Fprint(env.stderr, question)
 	line, err := bufio.NewReader(env.stdin).ReadString('\n')
@@ -286,7 +286,7 @@ func (env *environment) drainCalls(ctx context.Context, conn *app.Conn, signals 
 		}
 	}()
 	conn.Drain(ctx, func() {
-		env.notef("a run in this engine is in the middle of a model call or an action: waiting for its end, at most a minute (Ctrl-C: leave at once; a model call is made again then)")
+		env.notef("waiting at most a minute for a model call or an action in progress in this engine (Ctrl-C: leave now; a model call is then repeated)")
 	})
 }
 

@@ -250,7 +250,7 @@ func TestSetupInterrupted(t *testing.T) {
 func TestSetupOverruled(t *testing.T) {
 	t.Parallel()
 	term := newNewcomer(t, "mkdir -p $HOME/.config/regie; echo 'agents: {main: {provider: ollama, model: m}}' > $HOME/.config/regie/regie.yaml; regie setup --provider demo", "export REGIE_LANG=en")
-	if screen := term.shows("exit=0"); !strings.Contains(strings.Join(strings.Fields(screen), " "), "regie.yaml goes before it") {
+	if screen := term.shows("exit=0"); !strings.Contains(strings.Join(strings.Fields(screen), " "), "regie.yaml overrides it") {
 		t.Errorf("%s", screen)
 	}
 }

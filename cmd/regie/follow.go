@@ -194,7 +194,7 @@ func (w *follower) timeUp(ctx context.Context) error {
 // handleSignal obeys the first signal; the second ends the process.
 func (w *follower) handleSignal(ctx context.Context, s os.Signal) error {
 	if s != os.Interrupt { // a plain end: the run stays as it is stored and can be resumed
-		w.notef("left as it is; go on with: regie run --resume %s", w.round)
+		w.notef("left as it is; continue with: regie run --resume %s", w.round)
 		return exit{exitInterrupted}
 	}
 	w.notef("interrupting… (once more to leave at once)")
@@ -239,7 +239,7 @@ func (w *follower) resumeRun(ctx context.Context, before *store.RoundView, repin
 		w.showLines(w.T("run %s has ended already", w.round))
 		return nil
 	}
-	w.showLines(w.T("going on with run %s", w.round))
+	w.showLines(w.T("resuming run %s", w.round))
 	view, err := w.control.Get(ctx, w.round)
 	if err != nil || view.Round.State == regie.RoundEnded {
 		return err // an engine of this process has gone on with it: its events are still to be shown
@@ -551,11 +551,11 @@ func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, str
 	switch {
 	case view.Round.State == regie.RoundEnded:
 	case timedOut:
-		return exitTimeout, t.T("time is up; the run is paused. Go on with: regie run --resume %s", id)
+		return exitTimeout, t.T("time is up; the run is paused. Continue with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State == regie.SessionWaitingNetwork:
-		return exitParked, t.T("the run waits and is tried again by itself while a regie runs. Go on at once with: regie run --resume %s", id)
+		return exitParked, t.T("the run waits and is retried automatically while a regie process runs. Continue now with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionPaused:
-		return exitParked, t.T("the run %s waits; nothing of it is lost", id)
+		return exitParked, t.T("the run %s waits; nothing is lost", id)
 	default:
 		return exitParked, t.T("the run is paused. Go on with: regie run --resume %s", id)
 	}

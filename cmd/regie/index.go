@@ -23,7 +23,7 @@ func newIndexCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "index", Args: checkArgCount(0, 0),
 		Short: env.T("Update the search index of this workspace"),
-		Long:  env.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
+		Long:  env.T("Update the search index of this workspace. Only new and changed files are read. Each search updates the index first, so you need this only for large workspaces, or to see what is not in the index.\n\nIgnored files, possible secrets, binary files and very large files are left out. The index is in the data directory and can be deleted at any time."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := env.localWorkspace(here)
 			if err != nil {
@@ -45,7 +45,7 @@ func newIndexCommand(env *environment) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, env.T("throw the index away and make it anew"))
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, env.T("delete the index and build it again"))
 	addHereFlag(env, cmd, &here)
 	addJSONFlag(env, cmd, &asJSON)
 	return cmd

@@ -54,10 +54,10 @@ func TestSetupKeyring(t *testing.T) {
 		t.Errorf("where the key is does not show:\n%s", screen)
 	}
 	bus.Stop()
-	if screen := run("regie doctor | grep -A1 key"); !strings.Contains(screen, "the provider server has no key that can be used") {
+	if screen := run("regie doctor | grep -A1 key"); !strings.Contains(screen, "the provider server has no usable key") {
 		t.Errorf("doctor does not say that it cannot be read:\n%s", screen)
 	}
-	if screen := run("regie run hello"); !strings.Contains(screen, "is in the keyring, which does not give it") || !strings.Contains(screen, "ended=1") {
+	if screen := run("regie run hello"); !strings.Contains(screen, "is in the keyring, which does not return it") || !strings.Contains(screen, "ended=1") {
 		t.Errorf("a run does not say why:\n%s", screen)
 	}
 	if screen := run("DBUS_SESSION_BUS_ADDRESS= regie run hello"); !strings.Contains(screen, "DBUS_SESSION_BUS_ADDRESS is not set") {

@@ -22,7 +22,7 @@ func newMCPCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mcp", Args: checkArgCount(0, 0),
 		Short: env.T("Serve this workspace to an MCP client on standard input and output"),
-		Long:  env.T("Speak the Model Context Protocol on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see how that stands, and stop it.\n\nWhat an agent asks people is put to the person at the client's end where the client can ask them (elicitation), and waits for regie approvals where it cannot. The client decides nothing by itself unless --allow-approvals says so: it may be a model. The program ends with its standard input; what runs then goes on with the next regie."),
+		Long:  env.T("Run a Model Context Protocol server on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see its progress, and stop it.\n\nAn agent's requests go to the person at the client where the client supports that (elicitation); otherwise they wait for regie approvals. The client, which may be a model, decides nothing by itself unless you set --allow-approvals. The program ends with its standard input; runs continue with the next regie process."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveStdio(cmd.Context(), env, func(ctx context.Context, conn *app.Conn, log *slog.Logger) error {
 				request, err := newRequest(ctx, env, dir, here, agent, approval.Policy{OnApproval: approval.Park})
@@ -37,7 +37,7 @@ func newMCPCommand(env *environment) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&dir, "workspace", "", env.T("the workspace: a directory; left out, that of the current one"))
+	flags.StringVar(&dir, "workspace", "", env.T("the workspace: a directory; by default, the current one"))
 	flags.BoolVar(&approvals, "allow-approvals", false,
 		env.T("let the client decide approvals and answer questions by itself (mcp.allow_approvals)"))
 	addAgentFlag(env, cmd, &agent)

@@ -26,7 +26,7 @@ func newModelsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "models", Args: checkArgCount(0, 0),
 		Short: env.T("List the configured models, their sources and whether they answer"),
-		Long:  env.T("List the configured providers of models: where each setting comes from, whether the server answers, and which models it has, with what they can do. Ollama on this machine is found by itself. Keys are never shown."),
+		Long:  env.T("List the configured model providers: the source of each setting, whether the server answers, and its models with their abilities. Ollama on this machine is found automatically. Keys are never shown."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := listModels(cmd.Context(), env)
 			return printLines(env, asJSON, map[string]any{

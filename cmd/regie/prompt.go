@@ -28,7 +28,7 @@ func newPromptCommand(env *environment) *cobra.Command {
 	show := &cobra.Command{
 		Use: "show [SESSION|last]", Args: checkArgCount(0, 1),
 		Short: env.T("Show the next prompt of a session, or a stored one"),
-		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
+		Long:  env.T("With a session, or last: show the next request to its model as a table of parts with their sizes; --bytes prints the request itself.\n\nWith --exchange: show the exact bytes of a stored model call, rebuilt from the store and compared with the stored hash. An ID is written as its last characters (four or more). If the bytes differ from those that were sent, the command says so and exits with 1."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (f.exchange != "") {
 				return regie.Errorf(codeUsage, "name a session, or a model call with --exchange")
@@ -76,7 +76,7 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 		return err
 	case !p.Exact():
 		return regie.Errorf(regie.CodePromptMismatch,
-			"these %d bytes are not what was sent: their SHA-256 is %s, stored is %s; the thread, the provider's settings or this version are no longer as they were", len(p.Body), p.Request, p.Stored)
+			"these %d bytes differ from those that were sent: their SHA-256 is %s, the stored one is %s; the thread, the provider's settings or this version have changed", len(p.Body), p.Request, p.Stored)
 	case f.asJSON:
 	case !p.Cached.IsZero():
 		env.notef("%d bytes, SHA-256 %s; they were not sent: the answer came from the response cache", len(p.Body), p.Request)
@@ -148,7 +148,7 @@ func printPrompt(out *printer, p *dispatch.Prompt) error {
 		out.printLine("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(plain.Strip(part.Text), 80))
 	}
 	out.printLine("%9d %9d  %s\n", len(p.Body), p.Tokens, t.T("total"))
-	out.printText("", "▪ the end of what the provider is told that it may cache")
+	out.printText("", "▪ end of a part that the provider may cache")
 	out.printText("", "tokens are estimated; the budget is %d, the model takes %d", p.Budget, p.Window)
 	if p.Over {
 		out.printText("", "over the budget: older messages are summarised before it is sent")

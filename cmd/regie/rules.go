@@ -35,7 +35,7 @@ func newRulesCommand(env *environment) *cobra.Command {
 	revoke := &cobra.Command{
 		Use: "revoke ID…", Args: checkArgCount(1, -1),
 		Short: env.T("Revoke standing rules"),
-		Long:  env.T("Take rules back, all of them or none. A run that goes on asks again from its next call on.\n\nAn ID is written as its last characters (four or more), as regie rules list shows it; last is the newest of this workspace."),
+		Long:  env.T("Revoke rules, all of them or none. A run in progress asks again from its next call on.\n\nAn ID is written as its last characters (four or more), as regie rules list shows it; last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			revoked, err := revokeRules(cmd.Context(), env, args)
 			for i := range revoked {

@@ -41,7 +41,7 @@ func newRunCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: `run "…"`, Args: checkArgCount(0, 1),
 		Short: env.T("Give an agent one job in this directory and wait for the answer"),
-		Long:  env.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 4 the run waits for an approval or an answer, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
+		Long:  env.T("Give an agent one job in this directory. Standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 4 the run waits for an approval or an answer, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkFlags(args, cmd.Flags().Changed); err != nil {
 				return err
@@ -56,20 +56,20 @@ func newRunCommand(env *environment) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, env.T("print each event as a line of JSON on standard output"))
 	flags.DurationVar(&f.timeout, "timeout", 0, env.T("pause the run after this long, such as 10m (exit code 7)"))
 	flags.StringVar(&f.resume, "resume", "",
-		env.T("go on with a paused or interrupted run, by its id, or the end of it, or last"))
+		env.T("resume a paused or interrupted run: its id, the last characters of its id, or last"))
 	flags.StringVar(&f.session, "session", "",
-		env.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
+		env.T("give the job to this session of the workspace: its id, the id of one of its runs, the last characters of either, or last"))
 	addAgentFlag(env, cmd, &f.agent)
 	flags.StringSliceVar(&f.allow, "allow", nil,
 		env.T("actions that need no approval in this run: files.write_file, files.*"))
 	flags.StringVar(&f.onApproval, "on-approval", "",
-		env.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
+		env.T("how other actions are handled: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
 	flags.BoolVar(&f.network, "wait-network", false,
 		env.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
 	addHereFlag(env, cmd, &f.here)
 	flags.IntVar(&f.limits.Total, "max-replies", 0, env.T("lower the limit of the model's replies in this run"))
 	flags.BoolVar(&f.unattended, "unattended", false,
-		env.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
+		env.T("unattended: the agent asks nothing, waits for the network, and ends the run itself by declaring its work done"))
 	addLoopFlags(env, cmd, &f.asked)
 	for _, flag := range []string{
 		"allow", "on-approval", "max-replies", "agent", "here", "wait-network", "session",
@@ -87,7 +87,7 @@ func addLoopFlags(env *environment, cmd *cobra.Command, asked *dispatch.RunReque
 	flags.StringVar((*string)(&asked.Dialect), "dialect", "",
 		env.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
 	flags.BoolVar(&asked.NoCache, "no-cache", false,
-		env.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
+		env.T("ask the model instead of using the response cache, and store no answer there"))
 }
 
 // addModelFlags adds the flags that choose a model.
@@ -113,7 +113,7 @@ func (f *runFlags) checkFlags(args []string, changed func(flag string) bool) err
 		"session": f.session != "", "resume": f.resume != "" && len(args) == 0,
 	} {
 		if changed(flag) && !fits {
-			return regie.Errorf(codeUsage, "the value of --%s cannot be meant, or not with a job (see --help)", flag)
+			return regie.Errorf(codeUsage, "--%s does not take this value with a job (see --help)", flag)
 		}
 	}
 	return nil
@@ -289,7 +289,7 @@ func readJob(stdin *os.File, job string) (string, error) {
 		}
 	}
 	if strings.TrimSpace(job) == "" {
-		return "", regie.Errorf(codeUsage, "say what is to be done: regie run \"…\"")
+		return "", regie.Errorf(codeUsage, "say what to do: regie run \"…\"")
 	}
 	return job, nil
 }

@@ -60,7 +60,7 @@ func newResumeCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("Resume a run that is paused or waits for its provider"),
-		Long:  env.T("Go on with a run that is paused, was interrupted, or waits for the settings of its provider, and follow it to its end.\n\n--provider gives a run that waits or is paused another provider; the log says so."),
+		Long:  env.T("Resume a run that is paused, was interrupted or waits for the settings of its provider, and follow it to its end.\n\n--provider gives a waiting or paused run another provider, which the log records."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.resume, f.repin = args[0], cmd.Flags().Changed("provider")
 			if err := f.chooseOnApproval(isAttended(env.stdin, env.stderr)); err != nil {
@@ -227,7 +227,7 @@ func newResolveCommand(env *environment) *cobra.Command {
 			return env.printf("call %s is resolved: %s", id, args[1])
 		},
 	}
-	cmd.Flags().StringVar(&note, "note", "", env.T("how you know"))
+	cmd.Flags().StringVar(&note, "note", "", env.T("how you know it"))
 	return cmd
 }
 
@@ -237,7 +237,7 @@ func newReplayCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("Replay a stored run without calling anything and compare the prompts"),
-		Long:  env.T("Run a stored run once more from its log: the replies are the stored ones, the results those of its calls. No model and no tool is called. What the model would be sent at each step is compared with the hash of what it was sent.\n\nExit codes: 0 each request is the same, 1 one is not."),
+		Long:  env.T("Replay a stored run from its log, with the stored replies and results. No model and no tool is called. Each request is compared with the hash of the request that was sent.\n\nExit codes: 0 all requests are the same, 1 one differs."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := readStore(cmd.Context(), env, func(conn *app.Conn) (dispatch.Replay, error) {
 				view, err := findRun(cmd.Context(), env, conn.Client, all, args[0])
@@ -264,7 +264,7 @@ func printReplay(p *printer, out *dispatch.Replay) {
 	for _, step := range out.Steps {
 		mark, said := "✓", t.T("the same request, %d bytes", step.Bytes)
 		if step.Rebuilt != step.Recorded {
-			mark, said = "✗", t.T("another request: %s was sent, %s would be",
+			mark, said = "✗", t.T("a different request: %s was sent, %s would be",
 				step.Recorded.String()[:12], step.Rebuilt.String()[:12])
 		}
 		calls := t.T("calls: %d, results from the store", step.Calls)
@@ -276,7 +276,7 @@ func printReplay(p *printer, out *dispatch.Replay) {
 	p.printLine("")
 	switch {
 	case len(out.Steps) == 0:
-		p.printText("", "nothing that the model was sent in this run is stored: there is nothing to compare")
+		p.printText("", "no request of this run is stored: there is nothing to compare")
 		return
 	case out.Difference == 0:
 		p.printText("", "requests: %d, all the same; nothing was called", out.Identical)

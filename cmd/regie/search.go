@@ -31,7 +31,7 @@ func newSearchCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search QUERY [PATH]", Args: checkArgCount(1, 2),
 		Short: env.T("Search the workspace's files by meaning and words"),
-		Long:  env.T("Find the parts of the workspace's files that are about something, the best first: by the words of the query and their stems, and the parts of names in code; by meaning too where an embedder is configured. The index of the workspace is made, or brought up to date, first.\n\n--exact finds every line that holds a text, --regex every line that an expression of RE2 matches; they need no index. PATH is a directory or a file to look in.\nWhat ignore files name, .git, and what may hold a secret is left out. The exit code is 1 where nothing was found."),
+		Long:  env.T("Search the workspace's files and show the best parts first: by words, their stems and the parts of identifiers, and by meaning where an embedder is configured. The index is created or updated first.\n\n--exact finds every line that contains a text, --regex every line that an RE2 expression matches; they need no index. PATH limits the search to a directory or a file.\nIgnored files, .git and possible secrets are left out. The exit code is 1 if nothing was found."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.limit < 1 || f.limit > maxHits {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to %d", maxHits)
@@ -47,10 +47,10 @@ func newSearchCommand(env *environment) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&f.limit, "limit", "n", 10, env.T("how many parts of files, or lines, to show"))
-	flags.BoolVarP(&f.exact, "exact", "e", false, env.T("find lines that hold this very text"))
+	flags.BoolVarP(&f.exact, "exact", "e", false, env.T("find lines that contain this exact text"))
 	flags.BoolVarP(&f.regex, "regex", "E", false, env.T("find lines that a regular expression matches"))
 	flags.BoolVarP(&f.fold, "ignore-case", "i", false,
-		env.T("with --exact and --regex: take capitals and small letters for the same"))
+		env.T("with --exact and --regex: ignore case"))
 	cmd.MarkFlagsMutuallyExclusive("exact", "regex")
 	addJSONFlag(env, cmd, &f.json)
 	addHereFlag(env, cmd, &f.here)

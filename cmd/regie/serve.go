@@ -20,19 +20,19 @@ func newServeCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("Serve the API and its streams over HTTP"),
-		Long:  env.T("Serve the API, its streams and everything that speaks to it, until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs go on. Requests show the token of the data directory (api.token); the link that is printed lets one browser in, once."),
+		Long:  env.T("Serve the API, its streams and every protocol until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs continue. Requests carry the token of the data directory (api.token); the printed link logs one browser in, once."),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runServer(cmd.Context(), env, s) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.Addr, "addr", "", env.T("where to listen (listen in regie.yaml; 127.0.0.1:7333)"))
 	flags.StringSliceVar(&s.Hosts, "host", nil,
-		env.T("a name under which the server is reached, beside those of this machine; may be repeated"))
+		env.T("an additional host name of the server; may be repeated"))
 	flags.StringVar(&s.CertFile, "tls-cert", "", env.T("speak HTTPS with this certificate"))
 	flags.StringVar(&s.KeyFile, "tls-key", "", env.T("the certificate's key"))
 	flags.BoolVar(&s.PlainHTTP, "plain-http", false,
-		env.T("listen beyond this machine without HTTPS: something in front of it encrypts"))
+		env.T("listen beyond this machine without HTTPS, behind a proxy that encrypts"))
 	flags.StringVar(&s.OnApproval, "on-approval", "",
-		env.T("what happens where a client of OpenAI's format needs an approval: deny (the agent is told; the default) or park (the answer names it)"))
+		env.T("how approvals are handled for OpenAI clients: deny (the agent is told; the default) or park (the answer names it)"))
 	addModelFlags(env, cmd)
 	return cmd
 }

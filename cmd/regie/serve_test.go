@@ -184,7 +184,7 @@ func everyCommand(t *testing.T, ask func(args ...string) (string, int)) {
 		{"runs|show|last", exitDone, "run "},
 		{"prompt|show|last", exitDone, ""},
 		{"rules|list", exitDone, ""},
-		{"verify", exitDone, "not what was written: 0"},
+		{"verify", exitDone, "altered: 0"},
 		{"undo|--yes", exitDone, "files put back: 1"},
 		{"models", exitDone, "demo"},
 		{"models|--json", exitDone, `"chosen": true`},

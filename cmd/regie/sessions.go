@@ -17,7 +17,7 @@ import (
 func newSessionsCommand(env *environment) *cobra.Command {
 	sessions := &cobra.Command{
 		Use: "sessions", Short: env.T("List, show, fork, export and remove sessions"),
-		Long: env.T("What was said: list, show, fork, export and remove sessions.\n\nAn ID is that of a session or of one of its runs, written as its last characters (four or more); last is the session of this workspace where something happened last."),
+		Long: env.T("List, show, fork, export and remove sessions.\n\nAn ID is that of a session or of one of its runs, written as its last characters (four or more); last is the session of this workspace with the newest activity."),
 	}
 	var all, asJSON bool
 	list := &cobra.Command{
@@ -69,7 +69,7 @@ func newForkCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fork ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("Fork a session at an earlier point"),
-		Long:  env.T("Copy what was said in a session, up to a point, into a new session. The session itself stays as it is.\n\nThe point is a number that regie sessions show has before each message (--at); without one it is now. A reply is copied with the results of its calls, or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace is as it is now."),
+		Long:  env.T("Copy the messages of a session, up to a point, into a new session. The original stays unchanged.\n\nThe point is the number that regie sessions show prints before each message (--at); by default, the end. A reply is copied with the results of its calls or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace stays as it is."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
 				func(conn *app.Conn, id regie.ID) (out store.Forked, err error) {
@@ -83,7 +83,7 @@ func newForkCommand(env *environment) *cobra.Command {
 				env.notef("the calls of the reply at that point are not all settled: the fork ends before it")
 			}
 			env.notef("the files of the workspace were not forked")
-			env.notef("go on with this chat: regie chat -r %s", chat.Short(out.Session.ID))
+			env.notef("continue this chat: regie chat -r %s", chat.Short(out.Session.ID))
 			from := out.Session.ForkedFrom
 			return env.printf("session %s: %s, forked from %s at %s", out.Session.ID,
 				chat.Messages(env.text, out.Messages), chat.Short(from.SessionID), strconv.FormatInt(from.Seq, 10))
@@ -101,7 +101,7 @@ func newRemoveCommand(env *environment) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "rm ID|last", Args: checkArgCount(1, 1), Short: env.T("Erase the content of sessions"),
-		Long: env.T("Erase what a session held: what was said, what was called, and what came of it. That it was there stays in its log, which still verifies.\nSessions of its sub-agents go with it. Forks of it have their own copies and stay. It is refused while a run of it is open.\nBackups keep what they hold, and what an agent did to files is not undone."),
+		Long: env.T("Erase the content of sessions: messages, calls and results. The log keeps that the session existed, and still verifies.\nSessions of its sub-agents are erased too. Forks have their own copies and stay. A session with an open run is refused.\nBackups keep their content, and an agent's changes to files are not undone."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
 				func(conn *app.Conn, id regie.ID) (store.Removed, error) {
@@ -131,7 +131,7 @@ func newExportCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID|last", Args: checkArgCount(1, 1),
 		Short: env.T("Export a session as JSON or Markdown"),
-		Long:  env.T("Write a session out. JSON holds all that can be checked of it: messages, calls, runs, what was asked and answered, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nWhat is secret in a session is secret in its export."),
+		Long:  env.T("Export a session. JSON contains everything that can be verified: messages, calls, runs, requests and answers, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nSecrets in a session are in its export too."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "json" && format != "markdown" {
 				return regie.Errorf(codeUsage, "--format is json or markdown")

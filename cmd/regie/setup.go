@@ -28,7 +28,7 @@ func newSetupCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "setup", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("Choose a model: a key, a server, or the demo"),
-		Long:  env.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
+		Long:  env.T("Choose the default model. Your choice is tested with one request, which is free of charge, and stored in setup.yaml beside your regie.yaml, readable by you alone. Keys are never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case env.flags.Provider != "" || env.flags.BaseURL != "":
@@ -146,7 +146,7 @@ func preferredModel(p config.Provider, models []dispatch.ModelView) (first strin
 // bytes.
 func checkKey(key string) error {
 	if len(key) < 8 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return regie.Errorf(codeUsage, "that is no key: a key is one long word; nothing was sent")
+		return regie.Errorf(codeUsage, "that is not a key: a key is one long word; nothing was sent")
 	}
 	return nil
 }
@@ -169,11 +169,13 @@ func storeSetup(env *environment, p config.Provider, model string, untried error
 	now, err := config.Load(os.Getenv, config.Flags{DataDir: env.flags.DataDir, Config: env.flags.Config})
 	switch {
 	case err == nil && now.Provider != p.Name:
-		env.printWrapped(env.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model",
+		env.printWrapped(env.T("! stored in %s (readable by you alone), but %s overrides it with another provider or model",
 			path, now.Origin["provider"]))
 	case untried != nil:
-		env.printWrapped(env.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
+		env.printWrapped(env.T("! %s with %s is stored in %s (readable by you alone) but was not tested: its server does not list its models (%s). Test it: regie run hello",
 			p.Name, model, path, env.text.Error(untried)))
+	case p.Name == config.ProviderDemo:
+		env.printWrapped(env.T("✓ the demo answers from now on (stored in %s, readable by you alone)", path))
 	default:
 		env.printWrapped(env.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path))
 	}
@@ -228,7 +230,7 @@ func (d *setupDialog) runDialog(ctx context.Context) error {
 	}
 	offer(d.T("paste a key (%s)", strings.Join(config.KeyVendors(), ", ")), func() error { return d.pasteKey(ctx) })
 	offer(d.T("the address of a model server"), func() error { return d.askServer(ctx, "") })
-	offer(d.T("the demo: a few rules, no model, nothing to pay"), func() error {
+	offer(d.T("the demo: scripted replies, no model, free of charge"), func() error {
 		return storeSetup(d.environment, config.Provider{Name: config.ProviderDemo}, "", nil)
 	})
 	for {
@@ -256,7 +258,7 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 	}
 	name, vendors := config.VendorOfKey(key), config.KeyVendors()
 	if !slices.Contains(vendors, name) {
-		d.printWrapped(d.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
+		d.printWrapped(d.T("The key does not show its vendor, so it has not been sent anywhere yet. Which vendor is it from?"))
 		n, err := d.askChoice(append(slices.Clone(vendors), d.T("the address of a model server")), d.T("Which? "), "")
 		if err != nil {
 			return err
@@ -298,7 +300,7 @@ func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
 
 // chooseModel tries a provider, asks for a model, and stores both.
 func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error {
-	d.printWrapped(d.T("trying %s …", p.BaseURL))
+	d.printWrapped(d.T("testing %s …", p.BaseURL))
 	p, models, untried := tryProvider(ctx, p)
 	if untried != nil && regie.CodeOf(untried) != regie.CodeProviderRejected {
 		return untried

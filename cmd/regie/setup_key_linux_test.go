@@ -114,7 +114,7 @@ func TestSetup_KeyGoesToItsVendor(t *testing.T) {
 				term.enter(choice)
 			}
 			if c.want == nil {
-				term.sees("is one of xai, and was not sent")
+				term.sees("belongs to xai and was not sent")
 			} else {
 				term.until("the key", func() bool { return len(v.seen()) > 0 })
 			}
@@ -130,6 +130,6 @@ func TestSetup_KeyGoesToItsVendor(t *testing.T) {
 		if got := v.seen(); len(got) > 0 {
 			t.Errorf("sent: %v", got)
 		}
-		term.sees("is one of groq, and was not sent")
+		term.sees("belongs to groq and was not sent")
 	})
 }

@@ -61,7 +61,7 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 			strings.TrimPrefix(a.Provider+" / "+a.Model+"  ", " /   "), formatMillis(t, a.ModelUS), a.Code,
 			oneLine(a.Error, 100), formatMoney(t, a.Money))
 		if a.Partial != "" {
-			p.printLine("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
+			p.printLine("     %s  %s", t.T("partial reply"), oneLine(a.Partial, 100))
 		}
 	}
 	if e.Error != "" && len(e.Attempts) == 0 {
@@ -76,7 +76,7 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 		return
 	}
 	if e.Reason == regie.ExchangeCommand {
-		p.printText("  ", "a command of the person's own; no model was asked")
+		p.printText("  ", "a command run by a person; no model was asked")
 	} else {
 		showReply(p, e, own)
 	}
@@ -126,9 +126,9 @@ func showCall(p *printer, c *regie.Call) {
 	p.printLine("     %s  %s  %s", state, formatMillis(t, c.DurationUS), outcome)
 	switch {
 	case c.Resolution != nil:
-		p.printText("     ", "%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
+		p.printText("     ", "%s reported: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
 	case c.State == regie.CallUnknown:
-		p.printText("     ", "look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID)
+		p.printText("     ", "check whether it happened, then run: regie runs resolve %s happened, or did-not-happen", c.ID)
 	}
 }
 

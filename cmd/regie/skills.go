@@ -14,7 +14,7 @@ func newSkillsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "skills", Args: checkArgCount(0, 0), Short: env.T("List the skills of an agent in this directory"),
-		Long: env.T("List the skills that an agent has in this directory: instructions for kinds of tasks, each a directory with a SKILL.md, in the open Agent Skills format. An agent is told the name and the description of each, and reads the rest when a task is about it.\n\nThey are read from .regie/skills and .agents/skills of a workspace that you trust (regie trust), and of your own from skills beside your regie.yaml and from ~/.agents/skills. Of two with one name the first in this order is taken."),
+		Long: env.T("List the skills of an agent in this directory: instructions for kinds of tasks, each a directory with a SKILL.md in the open Agent Skills format. The agent sees each name and description, and reads the rest when a task needs it.\n\nSkills are read from .regie/skills and .agents/skills of a trusted workspace (regie trust), from skills beside your regie.yaml, and from ~/.agents/skills. If two have the same name, the first in this order is used."),
 		RunE: func(*cobra.Command, []string) error {
 			root, err := env.localWorkspace(true)
 			if err != nil {

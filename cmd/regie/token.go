@@ -25,7 +25,7 @@ func newTokenCommand(env *environment) *cobra.Command {
 	revoke := &cobra.Command{
 		Use: "revoke ID…", Args: checkArgCount(1, -1),
 		Short: env.T("Revoke tokens and browser logins"),
-		Long:  env.T("End tokens, all of them or none. They open nothing any more, on no server of the database; what they have open ends within seconds.\n\nAn ID is written as its last characters (four or more), as regie token list shows it; a name will do where only one has it."),
+		Long:  env.T("Revoke tokens, all of them or none. They stop working on every server of the database; their open connections end within seconds.\n\nAn ID is written as its last characters (four or more), as regie token list shows it; a name works too if it is unique."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := revokeTokens(cmd.Context(), env, args)
 			for i := range found {
@@ -65,7 +65,7 @@ func newTokenAddCommand(env *environment) *cobra.Command {
 	var f tokenFlags
 	cmd := &cobra.Command{
 		Use: "add NAME", Args: checkArgCount(1, 1), Short: env.T("Create a token and show it once"),
-		Long: env.T("Make a token for a program. It is printed this once: what is stored is its hash.\n\nScopes, none of which implies another:\n  read         lists, logs, streams, queries of a workspace\n  chat         sessions, messages, control words, undo\n  approve      decisions, answers, and what allows calls beforehand\n  admin        tokens, rules, removal, the cache, undo by force, new workspaces\n  completions  the OpenAI-compatible endpoint, /v1\n  mcp          the MCP server, /mcp\n  metrics      /metrics"),
+		Long: env.T("Create a token for a program. It is printed once; only its hash is stored.\n\nScopes, none of which implies another:\n  read         lists, logs, streams, queries of a workspace\n  chat         sessions, messages, run control, undo\n  approve      decisions, answers, and rules that allow calls\n  admin        tokens, rules, removal, the cache, undo by force, new workspaces\n  completions  the OpenAI-compatible endpoint, /v1\n  mcp          the MCP server, /mcp\n  metrics      /metrics"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := addToken(cmd.Context(), env, args[0], &f)
 			if err != nil || f.asJSON {
@@ -80,13 +80,13 @@ func newTokenAddCommand(env *environment) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.scopes, "scope", []string{string(regie.ScopeRead)},
-		env.T("what it opens; several with commas, or all"))
+		env.T("its scopes, separated by commas, or all"))
 	flags.StringSliceVar(&f.places, "in", nil,
-		env.T("a workspace that it sees, by its directory; may be repeated; left out, all of them"))
+		env.T("a workspace that the token can access, by its directory; may be repeated; by default, all of them"))
 	flags.StringVar(&f.expires, "expires", strconv.Itoa(int(control.TokenLife.Hours()/24))+"d",
-		env.T("after how long it ends: 12h, 30d, 8w, or never"))
+		env.T("when it expires: after 12h, 30d or 8w, or never"))
 	flags.StringVar(&f.onApproval, "on-approval", "",
-		env.T("what happens where its client of OpenAI's format needs an approval: deny or park; left out, as regie serve says"))
+		env.T("how approvals are handled for the token's OpenAI clients: deny or park; by default as regie serve says"))
 	addJSONFlag(env, cmd, &f.asJSON)
 	return cmd
 }

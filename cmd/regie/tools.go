@@ -19,7 +19,7 @@ func newToolsCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	tools := &cobra.Command{
 		Use: "tools", Args: checkArgCount(0, 0), Short: env.T("List the tools of agents"),
-		Long: env.T("List the tools that agents can call: each with its kind (a query only reads, an action changes something) and its effect class, which says what becomes of a call that is cut (read: it is made again, keyed: too, under the same key; verifiable: what it was to do is looked at; once: a person is asked).\n\nWhat a call may do without asking is another matter: see regie rules."),
+		Long: env.T("List the tools that agents can call, each with its kind (a query only reads, an action changes something) and its effect class, which says what happens to an interrupted call (read: it is repeated; keyed: it is repeated with the same key; verifiable: its effect is checked; once: a person is asked).\n\nApprovals are a separate matter: see regie rules."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := listTools(cmd.Context(), env)
 			return printLines(env, asJSON, found, err, func(p *printer) {

@@ -22,7 +22,7 @@ func newTrustCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust [DIR]", Args: checkArgCount(0, 1),
 		Short: env.T("Trust or distrust a workspace's instructions to agents"),
-		Long:  env.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
+		Long:  env.T("Show what the files of a workspace give to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they are in force, exactly as they are: any change disables them until you have reviewed it. Rules that forbid or ask, and limits that lower, need no trust.\n\nTrust does not carry over to a moved workspace, or to another one at the same path."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if revoke {
 				return revokeTrust(env, args)
@@ -43,7 +43,7 @@ func newTrustCommand(env *environment) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&revoke, "revoke", false, env.T("take it back: from the next step on nothing of it counts"))
+	flags.BoolVar(&revoke, "revoke", false, env.T("revoke it: it has no effect from the next step on"))
 	flags.BoolVar(&show, "show", false, env.T("only show it"))
 	flags.BoolVarP(&yes, "yes", "y", false, env.T("do not ask"))
 	cmd.MarkFlagsMutuallyExclusive("revoke", "show", "yes")
@@ -73,7 +73,7 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 	if err := seen.Trust(env.config); err != nil {
 		return err
 	}
-	env.notef("%s is trusted as it is now; regie trust --revoke takes that back", seen.Root)
+	env.notef("%s is trusted as it is now; regie trust --revoke withdraws that", seen.Root)
 	return nil
 }
 
@@ -81,7 +81,7 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 func showProject(env *environment, p *printer, seen *app.Project) {
 	p.printLine("%s", env.joinPair(plain.Line(seen.Root), describeTrust(env, seen)))
 	if len(seen.Files)+len(seen.Odd) == 0 {
-		p.printText("", "nothing is there that would say anything to agents")
+		p.printText("", "this workspace has nothing for agents: no settings, skills or MCP servers")
 	}
 	for _, err := range []error{seen.Damaged, seen.Unread, seen.Broken, seen.ServersBroken} {
 		if err != nil {
@@ -111,7 +111,7 @@ func describeTrust(env *environment, seen *app.Project) string {
 	case app.StateChanged:
 		return env.T("not trusted: it has changed since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
 	case app.StateElsewhere:
-		return env.T("not trusted: another directory stands here than the one that was trusted")
+		return env.T("not trusted: the directory here is not the one that was trusted")
 	default:
 		return env.T("not trusted")
 	}
@@ -123,7 +123,7 @@ func showKeys(env *environment, p *printer, seen *app.Project) {
 		p.printText("\n", "Settings in %s:", ".regie/regie.yaml")
 	}
 	if seen.Apart && len(seen.Keys) > 0 {
-		p.printText("  ! ", "they are not read: another file is named with --config or REGIE_CONFIG")
+		p.printText("  ! ", "they are not read: --config or REGIE_CONFIG names another file")
 	}
 	for _, k := range seen.Keys {
 		about := plain.Line(k.Key) + " (" + env.T("line %d", k.Line) + ")"
@@ -138,7 +138,7 @@ func showKeys(env *environment, p *printer, seen *app.Project) {
 		}
 	}
 	if seen.Allowing > 0 && !seen.Apart {
-		p.printText("  ! ", "rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing)
+		p.printText("  ! ", "rules that allow are ignored in a workspace's file: %d; answer \"always\", or write them into your own regie.yaml", seen.Allowing)
 	}
 }
 
@@ -164,7 +164,7 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 			p.printText("      ", "gets from your environment: %s", plain.Line(strings.Join(s.Variables, ", ")))
 		}
 		if s.Yours || s.Disabled {
-			p.printText("      ", "is not used: the file turns it off, or your own settings name a server so")
+			p.printText("      ", "ignored: the file disables it, or your own settings have a server of this name")
 		} else if s.Why != nil {
 			p.printLine("      ✗ %s", plain.Line(env.text.Error(s.Why)))
 		}
@@ -175,14 +175,14 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 func describeUse(env *environment, k config.ProjectKey, trusted bool) string {
 	switch {
 	case k.Use == config.UseTrusted && trusted:
-		return env.T("counts, because it is trusted")
+		return env.T("in force, because you trust it")
 	case k.Use == config.UseNarrows:
-		return env.T("counts as it stands, because it can only forbid, ask or lower")
+		return env.T("in force without trust, because it can only forbid, ask or lower")
 	case k.Use == config.UseTrusted:
-		return env.T("counts once it is trusted")
+		return env.T("in force once you trust it")
 	default:
 		file, _ := config.Paths(os.Getenv, "")
-		return env.T("is not taken from a workspace's file: put it into %s", file)
+		return env.T("ignored in a workspace's file: put it into %s", file)
 	}
 }
 
@@ -226,14 +226,14 @@ func tellProject(env *environment, root string) {
 	}
 	for _, err := range []error{seen.Damaged, seen.Unread} {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			env.notef("! what this workspace holds for agents is not trusted and does not count: %s", env.text.Error(err))
+			env.notef("! the skills, settings and MCP servers of this workspace are not trusted and are ignored: %s", env.text.Error(err))
 		}
 	}
 	if skills, settings, servers := seen.Dormant(); skills+settings+servers > 0 && seen.Unread == nil {
-		env.notef("! this workspace holds skills (%d), settings (%d) and MCP servers (%d) for agents; %s, and they do not count until you look at them with regie trust",
+		env.notef("! this workspace has skills (%d), settings (%d) and MCP servers (%d) for agents; %s; they are ignored until you review them with regie trust",
 			skills, settings, servers, describeTrust(env, &seen))
 	}
 	if refused := seen.Refused(); len(refused)+seen.Allowing > 0 && !seen.Apart {
-		env.notef("! not all of .regie/regie.yaml is taken from a workspace's file: regie trust --show says where it belongs")
+		env.notef("! some settings in .regie/regie.yaml are ignored in a workspace's file: regie trust --show says where they belong")
 	}
 }

@@ -32,7 +32,7 @@ func TestTrustAtATerminal(t *testing.T) {
 		c.ends(exitError)
 	}
 	c := s.regie("chat")
-	c.expect("this workspace holds skills (1)")
+	c.expect("this workspace has skills (1)")
 	c.expect("> ")
 	c.enter("/skills")
 	c.expect("no skills")

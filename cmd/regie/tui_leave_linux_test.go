@@ -65,7 +65,7 @@ func TestScreenCutOff(t *testing.T) {
 	p.sees("working", "│ begun")
 	p.signal(syscall.SIGTERM)
 	p.until("the words", func() bool {
-		return strings.Contains(p.all(), "a run in this engine is in the middle of a model call or an action")
+		return strings.Contains(p.all(), "waiting at most a minute for a model call or an action in progress")
 	})
 	p.ends(exitInterrupted)
 }

@@ -31,13 +31,13 @@ func TestScreenCommandQueued(t *testing.T) {
 	p := chatAt(s, 80, 50)
 	p.allows("!while ! test -e go; do sleep 0.1; done; seq 3")
 	p.sees("working", "shell_exec  ")
-	p.enter("and a message")
-	p.sees("and a message", "working")
+	p.enter("to send a message")
+	p.sees("to send a message", "working")
 	if err := os.WriteFile(s.work("go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.sees("The answer.", "ready")
-	p.inOrder("› !while", "✓ shell.shell_exec", "│ output:", "│ 1", "│ 2", "│ 3", "› and a message", "The answer.")
+	p.inOrder("› !while", "✓ shell.shell_exec", "│ output:", "│ 1", "│ 2", "│ 3", "› to send a message", "The answer.")
 	p.leaves()
 }
 
@@ -94,7 +94,7 @@ func TestScreenHelp(t *testing.T) {
 	p := chatAt(s, 50, 24)
 	p.enter("/help")
 	p.sees("complete; show again", "ready")
-	p.inOrder("/undo", "force", "ID]", "/agent", "[NAME]", "Alt-Enter", "Ctrl-J do", "!command", "agent's need")
+	p.inOrder("/undo", "force", "ID]", "/agent", "[NAME]", "Alt-Enter", "Ctrl-J", "!command", "agent's need")
 	p.leaves()
 }
 
@@ -138,17 +138,17 @@ func TestScreenCommandPast(t *testing.T) {
 	kill(t, pid)
 	p.sees("exit=137")
 	taken := emulator(s, 120, 50, "chat", "-c") // it finds out
-	taken.sees("nobody knows what came of it", "ready")
+	taken.sees("its outcome is unknown", "ready")
 	taken.leaves()
 	again := emulator(s, 120, 50, "chat", "-c")
-	again.sees("nobody knows what came of it", "ready")
-	again.inOrder("› !seq 7 9", "│ 7", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "nobody knows what came of it", "regie runs resolve")
+	again.sees("its outcome is unknown", "ready")
+	again.inOrder("› !seq 7 9", "│ 7", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "its outcome is unknown", "regie runs resolve")
 	if strings.Contains(again.all(), "calls:") {
 		t.Errorf("a count stands in place of what came of it:\n%s", again.all())
 	}
 	again.leaves()
 	plain := s.regie("chat", "--plain", "-c")
-	for _, want := range []string{"› !seq 7 9", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "nobody knows what came of it", "> "} {
+	for _, want := range []string{"› !seq 7 9", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "its outcome is unknown", "> "} {
 		plain.expect(want)
 	}
 	plain.enter("/exit")

@@ -88,7 +88,7 @@ func TestScreenWords(t *testing.T) {
 	p.enter("/nothing")
 	p.sees("there is no /nothing")
 	p.enter("/rules")
-	p.sees("no answer for longer holds")
+	p.sees("no standing rules")
 	p.tmux("set-buffer", strings.Repeat("a pasted line\n", 30))
 	p.tmux("paste-buffer", "-p", "-t", p.name)
 	p.sees("[pasted: 30 lines]")
@@ -103,7 +103,7 @@ func TestScreenWords(t *testing.T) {
 	p.press("Escape")
 	p.sees("›\n  ready")
 	p.enter("/quit")
-	p.sees("go on with this chat")
+	p.sees("continue this chat")
 	p.ends(0)
 }
 

@@ -24,7 +24,7 @@ func newUndoCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undo [ID]", Args: checkArgCount(0, 1),
 		Short: env.T("Undo the file changes of a run"),
-		Long:  env.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now. What a run did otherwise is listed and stays.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
+		Long:  env.T("Undo all file changes of a run: the newest run of this workspace with changes that are not undone, or the named one. You see the effect on each file first, and are asked.\n\nIf a file has changed since the run, nothing is undone; --force restores it anyway and keeps its present content. Other effects of the run are listed and stay.\nNothing is lost: regie undo with the ID of an undo reverts it, and restores the work."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := dispatch.UndoRequest{Chat: f.chat, Force: f.force}
 			if len(args) == 0 {
@@ -37,9 +37,9 @@ func newUndoCommand(env *environment) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.chat, "chat", false, env.T("also take what was said in that run out of the conversation"))
+	flags.BoolVar(&f.chat, "chat", false, env.T("also remove that run's messages from the conversation"))
 	flags.BoolVar(&f.force, "force", false,
-		env.T("put files back that were changed since; what they hold now is kept"))
+		env.T("restore files that have changed since; their present content is kept"))
 	flags.BoolVarP(&f.yes, "yes", "y", false, env.T("do not ask"))
 	flags.BoolVar(&f.dry, "dry-run", false, env.T("only show what would be done"))
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "yes")

@@ -43,7 +43,7 @@ func translateCobra(err error) error {
 		return err
 	}
 	set, _, _ = strings.Cut(set, "]")
-	return regie.Errorf(codeUsage, "%s exclude each other", "--"+strings.ReplaceAll(set, " ", ", --"))
+	return regie.Errorf(codeUsage, "%s cannot be used together", "--"+strings.ReplaceAll(set, " ", ", --"))
 }
 
 // flagError translates an error about a flag.
@@ -56,7 +56,7 @@ func flagError(_ *cobra.Command, err error) error {
 		return regie.Errorf(codeUsage, "there is no flag %s here (see --help)", name)
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return regie.Errorf(codeUsage, "%q is no value for %s, which takes a %s (see --help)", invalid.GetValue(),
+		return regie.Errorf(codeUsage, "%q is not a value for %s, which takes a %s (see --help)", invalid.GetValue(),
 			"--"+invalid.GetFlag().Name, invalid.GetFlag().Value.Type())
 	}
 	return regie.Errorf(codeUsage, "%v (see --help)", err)
@@ -87,8 +87,8 @@ func translateHelp(env *environment, root *cobra.Command) {
 			cmd.Short, cmd.Long = env.T("Help on a command"), ""
 			cmd.PersistentPreRunE = skipConfig
 		case "completion":
-			cmd.Short, cmd.Long = env.T("What shells complete commands with"),
-				env.T("Print what a shell completes commands with: commands and flags.\n\nbash: source <(regie completion bash). zsh: regie completion zsh > ~/.zfunc/_regie, where fpath has that directory. fish: regie completion fish > ~/.config/fish/completions/regie.fish. PowerShell: regie completion powershell | Out-String | Invoke-Expression.")
+			cmd.Short, cmd.Long = env.T("Print a shell completion script"),
+				env.T("Print a script that completes commands and flags in your shell.\n\nbash: source <(regie completion bash). zsh: regie completion zsh > ~/.zfunc/_regie, where fpath has that directory. fish: regie completion fish > ~/.config/fish/completions/regie.fish. PowerShell: regie completion powershell | Out-String | Invoke-Expression.")
 		}
 	})
 	root.Flags().BoolP("version", "v", false, env.T("the version of this program"))

@@ -19,7 +19,7 @@ func newVerifyCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify [SESSION]", Args: checkArgCount(0, 1),
 		Short: env.T("Verify the audit logs"),
-		Long:  env.T("Check that each log is whole and unaltered, and that what is stored beside it is what it says: of one session, of this workspace with its rules, or of all of them. Sessions that were removed are checked too.\n\nExit codes: 0 all of it is what was written, 1 something is not."),
+		Long:  env.T("Verify that each log is complete and unaltered and that the stored records agree with it: for one session, for this workspace with its rules, or for all. Removed sessions are verified too.\n\nExit codes: 0 everything verifies, 1 something was altered."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
 				return regie.Errorf(codeUsage, "--all and a session exclude each other")

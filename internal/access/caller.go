@@ -78,19 +78,19 @@ func (c *Caller) By(said string) string {
 
 // MissingScope is the error of a caller who lacks a scope.
 func MissingScope(scope regie.TokenScope) error {
-	return regie.Errorf(regie.CodeMissingScope, "this needs a token with the scope %s", string(scope))
+	return regie.Errorf(regie.CodeMissingScope, "this requires a token with the scope %s", string(scope))
 }
 
 // ErrRestricted is returned for what is about all workspaces, to a caller who sees some.
 var ErrRestricted = regie.Errorf(regie.CodeForbidden,
-	"this is about all workspaces, and the token is restricted to some")
+	"this concerns all workspaces, and the token is restricted to some")
 
 // ErrNoToken is returned to a request without a token that can be read.
 var ErrNoToken = regie.Errorf(regie.CodeNoToken,
-	"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+	"the request has no token, or a wrong one: send it as Authorization: Bearer …")
 
 // ErrNobody is the error of a request without a caller.
-var ErrNobody = regie.Errorf(regie.CodeForbidden, "nobody was let in here")
+var ErrNobody = regie.Errorf(regie.CodeForbidden, "the request has no valid login")
 
 type callerKey struct{}
 

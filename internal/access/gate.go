@@ -58,25 +58,25 @@ func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (
 	}
 	if !Whole(secret) {
 		return nil, regie.Errorf(regie.CodeNoToken,
-			"what the request shows is no token of Regie's: was it copied whole?")
+			"the token of the request is not one of Regie's: was it copied completely?")
 	}
 	token, user, err := g.Store.TokenBySecret(ctx, HashOf(secret))
 	now := time.Now()
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound || err == nil && token.Kind != kind:
 		return nil, regie.Errorf(regie.CodeNoToken,
-			"the token is not known here: regie token list shows those that are")
+			"the token is unknown here: regie token list shows the known ones")
 	case err != nil:
 		return nil, err
 	case kind == regie.TokenBrowser && token.StateAt(now) != regie.TokenActive:
 		return nil, regie.Errorf(regie.CodeTokenEnded,
-			"this browser was logged out, or was let in too long ago: regie token browser makes a link that lets it in")
+			"this browser is logged out, or its login has expired: regie token browser creates a new link")
 	case token.StateAt(now) == regie.TokenRevoked:
 		return nil, regie.Errorf(regie.CodeTokenEnded,
-			"the token %s was revoked: make another one with regie token add", token.Name)
+			"the token %s was revoked: create another one with regie token add", token.Name)
 	case token.StateAt(now) == regie.TokenExpired:
 		return nil, regie.Errorf(regie.CodeTokenEnded,
-			"the token %s has expired: make another one with regie token add", token.Name)
+			"the token %s has expired: create another one with regie token add", token.Name)
 	}
 	g.note(ctx, token.ID, token.LastUsedAt, now)
 	via := ViaToken

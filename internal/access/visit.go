@@ -72,13 +72,13 @@ func (g *Gate) Enter(ctx context.Context,
 	}
 	if most := cmp.Or(g.Limits.Requests, DefaultRequests); l.requests >= most {
 		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests,
-			"the token %s has %d requests open: more wait for their end", caller.Token.Name, most)
+			"the token %s has %d requests in progress: wait until one ends", caller.Token.Name, most)
 	}
 	ask := l.rate.ReserveN(now, 1)
 	if again = ask.DelayFrom(now); again > 0 {
 		ask.CancelAt(now)
 		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
-			"the token %s asks too often: at most %d times a minute in the long run", caller.Token.Name,
+			"the token %s makes too many requests: at most %d a minute on average", caller.Token.Name,
 			cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
 	}
 	l.requests++

@@ -47,7 +47,7 @@ func (f *follower) endLeft(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
 		return "", err
 	}
-	f.sendText("\n\n" + f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again"))
+	f.sendText("\n\n" + f.Text.T("the request stays open: answer it with regie approvals, or load this session again"))
 	return sdk.StopReasonEndTurn, f.err
 }
 

@@ -151,7 +151,7 @@ func TestWritesOfOneFile(t *testing.T) {
 		expect(t, b.await(conn, run), regie.EndAnswered, stale, stale)
 		b.held("somebody\n")
 	})
-	t.Run("two that exclude each other", func(t *testing.T) {
+	t.Run("two that cannot be used together", func(t *testing.T) {
 		for _, denied := range []int{0, 1} {
 			b := newBed(t, newModel(t, says("", put("a", "create", "one\n"), put("b", "create", "two\n")), says("ok")))
 			conn, run, asked := b.startAsked(approval.Policy{})

@@ -265,7 +265,7 @@ func TestMessagesProxy(t *testing.T) {
 		t.Errorf("%d calls cost nothing", free)
 	}
 	for path, model := range map[string]string{passMessages: "far/x", passChat: "near/claude", "/v1/responses": "near/claude", passMessages + "/count_tokens": "far/x"} {
-		if out := d.do(http.MethodPost, path, `{"model":"`+model+`","messages":[]}`, nil); out.status != http.StatusBadRequest || !strings.Contains(out.body, "does not take requests for /v1/") {
+		if out := d.do(http.MethodPost, path, `{"model":"`+model+`","messages":[]}`, nil); out.status != http.StatusBadRequest || !strings.Contains(out.body, "does not support /v1/") {
 			t.Errorf("%s for %s: %d %s", path, model, out.status, out.body)
 		}
 	}

@@ -94,7 +94,7 @@ func (c *Conn) attachRemote(ctx context.Context) (*client.Client, error) {
 	remote, err := client.New(settings.Server, token, text.New(settings.Language).Language())
 	if err == nil && token == "" {
 		err = regie.Errorf(regie.CodeNoToken,
-			"there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own is for no other address than its own",
+			"there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own token is valid only for its own address",
 			settings.Server)
 	}
 	if err != nil {
@@ -304,7 +304,7 @@ func (c *Conn) checkRules() error {
 	c.current.Close()
 	c.current = nil
 	return regie.Errorf(regie.CodeConflict,
-		"process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
+		"process %s is the engine of %s and uses other settings (rules, sandbox, limits) than the file you named: stop it, use another data directory, or use its settings",
 		describeHolder(settings.DataDir), settings.DataDir)
 }
 

@@ -390,7 +390,7 @@ func TestTooLarge(t *testing.T) {
 		asked  int
 		want   []string
 	}{
-		"the message, as configured": {reads(0), config.Budget{ModelWindow: 8000}, 0, long, 0, []string{"say it in less", "of 6000"}},
+		"the message, as configured": {reads(0), config.Budget{ModelWindow: 8000}, 0, long, 0, []string{"shorten it", "of 6000"}},
 		"the message, as refused":    {reads(0), config.Budget{}, 20_000, long, 1, []string{"maximum context length is 1 token"}},
 		"the tools":                  {reads(0), config.Budget{ModelWindow: 1000}, 0, "Hello.", 0, nil},
 		"the tools, as refused":      {reads(0), config.Budget{}, 2000, "Hello.", 1, []string{"maximum context length is 1 token"}},

@@ -84,7 +84,7 @@ func listModels(ctx context.Context, settings config.Provider) ([]provider.Model
 	}
 	lister, ok := p.(provider.Lister)
 	if !ok {
-		return nil, regie.Errorf(regie.CodeInternal, "the provider %s has no list of models", settings.Name)
+		return nil, regie.Errorf(regie.CodeInternal, "the provider %s does not list its models", settings.Name)
 	}
 	return lister.Models(ctx)
 }
@@ -252,7 +252,7 @@ func TryProvider(ctx context.Context, p config.Provider) ([]dispatch.ModelView, 
 		return info.Models, nil
 	}
 	if info.Error == "" {
-		return nil, regie.Errorf(info.Code, "%s wants a key", p.BaseURL)
+		return nil, regie.Errorf(info.Code, "%s needs a key", p.BaseURL)
 	}
 	return nil, regie.Errorf(info.Code, "%s", info.Failure)
 }

@@ -84,7 +84,7 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 // withUnstarted adds a server whose tools answer with the reason for its absence.
 func withUnstarted(base *tool.Registry, server string) (*tool.Registry, error) {
 	return base.With(server, nil, regie.Errorf(regie.CodeServerDown,
-		"the MCP server %s is not started by a command that runs nothing", server))
+		"the MCP server %s is not started, because this command runs no agent", server))
 }
 
 func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {

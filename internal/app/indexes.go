@@ -137,7 +137,7 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if s.ended.Err() != nil {
-		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine ends")
+		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine stops")
 	}
 	if o.index != nil && !o.index.isCurrent(dir) { // it was moved away, and another one took its place
 		o.closeIndex()

@@ -117,7 +117,7 @@ func TestWorkspaceServersAreTheirs(t *testing.T) {
 	for _, m := range missing(view) {
 		told[m.Toolkit] = m.Why
 	}
-	if !strings.Contains(told["key"], "no workspace gets") || !strings.Contains(told["here"], "private network") && !strings.Contains(told["here"], "has not answered yet") {
+	if !strings.Contains(told["key"], "workspaces do not get") || !strings.Contains(told["here"], "private network") && !strings.Contains(told["here"], "has not answered yet") {
 		t.Errorf("%v", told)
 	}
 	if strings.Contains(told["key"], "canary") {

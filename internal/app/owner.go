@@ -50,7 +50,7 @@ func (e *Engine) checkServes(round regie.Round) error {
 	}
 	root, err := workspace.Open(place.Root)
 	if err != nil {
-		return regie.Errorf(regie.CodeOf(err), "the run's directory is not on this machine; it goes on where it is: %v",
+		return regie.Errorf(regie.CodeOf(err), "the run's directory is not on this machine; it continues where it is: %v",
 			err)
 	}
 	return root.Close()

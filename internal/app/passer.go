@@ -15,7 +15,6 @@ import (
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/price"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
 	"github.com/regie-run/regie/internal/provider/responses"
 	"github.com/regie-run/regie/internal/store"
@@ -198,7 +197,7 @@ func upstreamOf(name string, settings *config.Provider, api string) (compat.Upst
 	}
 	if !takes {
 		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
-			"the server of %s does not take requests for /v1/%s: use the address of its own API, or ask it by an agent",
+			"the server of %s does not support /v1/%s: use the address of its own API, or an agent",
 			name, api)
 	}
 	if err := settings.Keyless(); err != nil {
@@ -281,53 +280,4 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, 
 	call.Money.Reserved = granted.Reserved
 	afford := int(known.Reply(granted.Reserved-wants.Prompt, tokens, int64(longest*answers))) / answers
 	return min(longest, max(1, afford)), nil
-}
-
-// Caches implements compat.Proxy.
-func (p *passer) Caches(temperature *float64) bool {
-	agent := p.config.File.Agents[control.MainAgent]
-	agent.Temperature = temperature // the client's decides
-	caches, _ := agent.Caches()
-	return caches
-}
-
-// Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could
-// be kept with.
-func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
-	send func() ([]byte, bool, error),
-) ([]byte, bool, error) {
-	owner, err := p.ensureUser(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	call.UserID = owner.ID
-	key := regie.HashOf([]byte(strings.Join([]string{
-		"proxied", call.WorkspaceID.String(), call.Provider,
-		p.config.FingerprintOf(call.Provider).String(), request.String(),
-	}, "\x00")))
-	whole := false // of what is asked for here
-	reply, err := p.cache.Ask(ctx, provider.Question{
-		Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key,
-		Provider: call.Provider, Model: call.Model,
-	}, func() (*provider.Reply, error) {
-		said, ended, err := send()
-		if whole = ended; err != nil {
-			return nil, err
-		}
-		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: string(said)}}}, nil
-	}, func(reply *provider.Reply) bool { return whole && callsNothing(reply) })
-	if err != nil {
-		return nil, false, err
-	}
-	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
-}
-
-// callMarks are what answers that call something say, in the words of each API.
-var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}
-
-// callsNothing reports whether an answer calls nothing: a client that gets a call would carry it
-// out again.
-func callsNothing(reply *provider.Reply) bool {
-	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
-	return !slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(text, mark) })
 }

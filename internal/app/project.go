@@ -328,7 +328,7 @@ func (p *projects) Level2(dir string, limits regie.Limits, french bool) (string,
 		}
 		notice = regie.SayOf("AGENTS.md was not read: %s", prompt.Unread(data.Unread))
 	case document.Repaired:
-		notice = regie.Say("AGENTS.md is not written in UTF-8: some of it could not be read")
+		notice = regie.Say("AGENTS.md is not UTF-8: parts of it could not be read")
 	}
 	return prompt.Level2(data), notice, nil
 }

@@ -29,15 +29,15 @@ func newProviderSets(own *config.Config, models func(name string) (provider.Prov
 	return &providerSets{own: providerSet{own, models}, brought: map[regie.Hash]providerSet{}}
 }
 
-// findSet returns the set of a provider under a pin, the engine's own for the zero pin.
+// findSet returns the set of a provider under a pin, the engine's own for the zero pin. A client's
+// set goes before the engine's own under the same pin, since its key is newer.
 func (s *providerSets) findSet(name string, pin regie.Hash) (providerSet, bool) {
-	if pin.IsZero() || pin == s.own.settings.FingerprintOf(name) {
-		return s.own, true
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set, found := s.brought[pin]
-	return set, found
+	if set, found := s.brought[pin]; found {
+		return set, true
+	}
+	return s.own, pin.IsZero() || pin == s.own.settings.FingerprintOf(name)
 }
 
 // settingsOf returns the configuration of a provider under a pin, nil where it is not here.
@@ -66,20 +66,38 @@ func (s *providerSets) priceOf(name, model string, pin regie.Hash) (p price.Pric
 	return price.Price{}, false, false
 }
 
-// addClientProvider keeps a client's provider, and reports whether it is new here.
+// addClientProvider keeps a client's provider, and reports whether it is new here. A pin counts
+// only the name of a key in the environment or a keyring: the newest key replaces the former one.
+// A replay starts again with each client. It returns CodeConflict if another provider is recorded
+// into the same file.
 func (s *providerSets) addClientProvider(in config.ClientProvider) (added bool, err error) {
 	settings, err := s.own.settings.With(in)
 	if err != nil {
 		return false, err
 	}
 	pin := settings.Fingerprint()
-	if _, found := s.findSet(in.Provider.Name, pin); found {
-		return false, nil
+	if set, found := s.findSet(in.Provider.Name, pin); found && in.Replay == "" {
+		known, _ := set.settings.Named(in.Provider.Name)
+		if key := in.Provider.APIKey; key == "" || key == known.APIKey || in.Record != "" {
+			return false, nil
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for other, set := range s.brought {
+		if in.Record != "" && other != pin && set.settings.Record == in.Record {
+			return false, recordedElsewhere(in.Record)
+		}
+	}
+	if in.Record != "" && pin != s.own.settings.Fingerprint() && in.Record == s.own.settings.Record {
+		return false, recordedElsewhere(in.Record)
+	}
 	s.brought[pin] = providerSet{&settings, Models(settings)}
 	return true, nil
+}
+
+func recordedElsewhere(path string) error {
+	return regie.Errorf(regie.CodeConflict, "another provider is recorded into %s: record into another file", path)
 }
 
 // clientKeys returns the keys of the providers that clients brought.

@@ -74,7 +74,9 @@ func TestRepeatedActionSaysSo(t *testing.T) {
 		b.decide(conn, first, allowAll(first)...)
 		again := b.next(conn, run.SessionID, first.ID)
 		told := func(a regie.Approval) bool {
-			return slices.ContainsFunc(a.Reviews[0].Preview.Warnings, func(s regie.Sentence) bool { return strings.HasPrefix(s.String(), "exactly this was done already") })
+			return slices.ContainsFunc(a.Reviews[0].Preview.Warnings, func(s regie.Sentence) bool {
+				return strings.HasPrefix(s.String(), "this exact action was already done")
+			})
 		}
 		if told(first) || !told(again) {
 			t.Errorf("warned at first: %v, again: %v", told(first), told(again))

@@ -135,7 +135,7 @@ func TestAlteredRule(t *testing.T) {
 	rule := b.allowBelow(conn, b.parked(conn, run.SessionID).Approvals[0], time.Now().Add(time.Hour))
 	b.await(conn, run)
 	fatal(t, b.raw("UPDATE rules SET scope = replace(scope, 'docs', 'src')"))
-	says := "the log does not say the same of rule " + rule.ID.String() + ": scope"
+	says := "the log and the stored rule " + rule.ID.String() + " differ: scope"
 	if list, err := conn.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || list.Audit != nil || !strings.Contains(list.AuditError, says) {
 		t.Errorf("the list says %q, %v", list.AuditError, err)
 	}

@@ -121,7 +121,7 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 func (c *ServeConfig) Check() (*tls.Config, error) {
 	if c.OnApproval != "" && c.OnApproval != string(approval.DenyAndGoOn) && c.OnApproval != string(approval.Park) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
+			"%q is not a way to treat calls that need an approval: use deny or park", c.OnApproval)
 	}
 	secure := c.CertFile != "" || c.KeyFile != ""
 	if beyond, err := isBeyond(c.Addr); err != nil {
@@ -154,7 +154,7 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	listener, err := listening.Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"%s cannot be listened on: choose another address with --addr (%v)", c.Addr, err)
+			"cannot listen on %s: choose another address with --addr (%v)", c.Addr, err)
 	}
 	// only listening shows which machine the address belongs to
 	at, ok := listener.Addr().(*net.TCPAddr)
@@ -170,7 +170,7 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 // inClear is the error of an address beyond this machine without HTTPS.
 func inClear(addr string) error {
 	return regie.Errorf(regie.CodeForbidden,
-		"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", addr)
+		"%s can be reached from other machines, and without HTTPS they would send the token unencrypted: use --tls-cert and --tls-key, or --plain-http behind a proxy that encrypts", addr)
 }
 
 func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
@@ -357,7 +357,7 @@ func ReadToken(dir string) (string, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", regie.Errorf(regie.CodeNotFound, "there is no token in %s: regie serve makes one", dir)
+		return "", regie.Errorf(regie.CodeNotFound, "there is no token in %s: regie serve creates one", dir)
 	case err != nil:
 		return "", dirError(err, dir)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0:

@@ -186,7 +186,7 @@ func (n *tenants) keepsFrom(method, path, what string, addressed bool) {
 		query, body = "", what
 	}
 	status, said := n.said(method, path+query, body, bearer(n.token.Secret))
-	if addressed && status != 404 && !strings.Contains(said, "about all workspaces") || status >= 500 || status >= 400 && status != 404 && !strings.Contains(said, "whole id") && !strings.Contains(said, "about all workspaces") {
+	if addressed && status != 404 && !strings.Contains(said, "concerns all workspaces") || status >= 500 || status >= 400 && status != 404 && !strings.Contains(said, "whole id") && !strings.Contains(said, "concerns all workspaces") {
 		n.t.Errorf("%s %s%s: %d %s", method, path, what, status, said)
 	}
 	for _, secret := range []string{n.session.String(), n.round.String(), n.asked.ID.String(), n.rule.String(), n.theirs.ID.String(), n.theirs.Root, "their secret", n.whole.ID.String()} {

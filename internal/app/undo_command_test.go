@@ -81,7 +81,7 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: %+v", plan.Files[i].Path, plan.Previews[i])
 		}
 	}
-	if len(plan.Effects) != 1 || plan.Effects[0].Why == nil || !strings.HasSuffix(plan.Effects[0].Why.String(), "it changed ignored or special files, which no undo brings back") {
+	if len(plan.Effects) != 1 || plan.Effects[0].Why == nil || !strings.HasSuffix(plan.Effects[0].Why.String(), "it changed ignored or special files, which undo cannot restore") {
 		t.Errorf("of a confined command more is left than an ignored file: %+v", plan.Effects)
 	}
 	done := u.undo(dispatch.UndoRequest{Target: run.RoundID, Plan: plan.Plan})
@@ -96,7 +96,7 @@ func TestUndoCommand(t *testing.T) {
 	}
 	u.same("redone", after)
 	u.undo(dispatch.UndoRequest{Target: again.ID})
-	u.same("undone again", before)
+	u.same("undo the rest", before)
 }
 
 // TestUndoSparesOnlyCopies: what a command moved out of an ignored place stays where it is, and the

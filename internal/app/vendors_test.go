@@ -56,7 +56,7 @@ func TestPerplexity(t *testing.T) {
 	}
 	in := b.request(everything)
 	in.Dialect = regie.DialectNative
-	if view := b.ask(in); view.Round.End != regie.EndProviderError || !strings.Contains(view.Round.EndNote.String(), "make no calls") {
+	if view := b.ask(in); view.Round.End != regie.EndProviderError || !strings.Contains(view.Round.EndNote.String(), "have no native tool calls") {
 		t.Errorf("in the other dialect: %s %q", view.Round.End, view.Round.EndNote.String())
 	}
 }

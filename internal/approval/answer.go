@@ -26,7 +26,7 @@ func ScopeFor(answer regie.Answer, proposed []regie.Scope, chosen *regie.Scope) 
 	}
 	if len(proposed) == 0 {
 		return regie.Scope{}, regie.Errorf(regie.CodeBadRequest,
-			"this call can only be allowed once: its tool proposes nothing wider")
+			"this call can only be allowed once: its tool proposes no scope")
 	}
 	if chosen == nil {
 		return proposed[0], nil
@@ -67,7 +67,7 @@ func CheckExpiry(answer regie.Answer, at, expires time.Time) error {
 		return regie.Errorf(regie.CodeBadRequest, "the answer %s does not expire: use allow_session or allow_always",
 			string(answer))
 	case !expires.After(at):
-		return regie.Errorf(regie.CodeBadRequest, "the answer would have expired already: give a time to come")
+		return regie.Errorf(regie.CodeBadRequest, "the expiry is in the past: give a future time")
 	case expires.Sub(at) > MaxStanding:
 		return regie.Errorf(regie.CodeBadRequest,
 			"the answer would expire after more than ten years: leave the expiry out")
@@ -97,10 +97,10 @@ func RuleFrom(id, workspace, session regie.ID, at time.Time, review regie.Review
 		return regie.Rule{}, regie.Errorf(regie.CodeBadRequest, "the answer %s makes no rule", string(decision.Answer))
 	case len(decision.Arguments) > 0 && !sameJSON(decision.Arguments, review.Arguments):
 		return regie.Rule{}, regie.Errorf(regie.CodeBadRequest,
-			"the arguments were edited, and the scopes belong to those from before: allow the edited call once")
+			"the arguments were edited, and the scopes belong to the original ones: allow the edited call once")
 	case scope.Tool != review.Tool:
 		return regie.Rule{}, regie.Errorf(regie.CodeBadRequest,
-			"the scope is about %q and the call is one of %q: allow it once", scope.Tool, review.Tool)
+			"the scope is for %q and the call is of %q: allow it once", scope.Tool, review.Tool)
 	case id.IsZero() || workspace.IsZero() || session.IsZero() || review.CallID.IsZero() ||
 		decision.By == "" || at.IsZero():
 		return regie.Rule{}, regie.Errorf(regie.CodeInternal, "the rule would not say whose it is")

@@ -104,10 +104,10 @@ func (p Policy) Validate() error {
 	}
 	switch {
 	case p.ReasoningEffort != "" && !slices.Contains(regie.Efforts(), p.ReasoningEffort):
-		return regie.Errorf(regie.CodeBadRequest, "%q is no effort: use %s", p.ReasoningEffort,
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a reasoning effort: use %s", p.ReasoningEffort,
 			strings.Join(regie.Efforts(), ", "))
 	case p.ServiceTier != "" && !tierWord.MatchString(p.ServiceTier):
-		return regie.Errorf(regie.CodeBadRequest, "%q is no tier of service", p.ServiceTier)
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a service tier", p.ServiceTier)
 	}
 	switch p.Relaunch {
 	case "", RelaunchChain, RelaunchAnswer:

@@ -39,7 +39,7 @@ func sayRule(rule *regie.Rule, verdict regie.Verdict, compared bool) regie.Sente
 	case verdict == regie.VerdictForbid:
 		return regie.Say("the rule %s of %q forbids this", id, author)
 	default:
-		return regie.Say("the rule %s of %q wants this approved each time", id, author)
+		return regie.Say("the rule %s of %q requires an approval each time", id, author)
 	}
 }
 
@@ -52,7 +52,7 @@ func sayFileRule(where string, verdict regie.Verdict, compared bool) regie.Sente
 	case verdict == regie.VerdictForbid:
 		return regie.Say("%s forbids this", where)
 	default:
-		return regie.Say("%s wants this approved each time", where)
+		return regie.Say("%s requires an approval each time", where)
 	}
 }
 

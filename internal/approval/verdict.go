@@ -143,7 +143,7 @@ func byDefault(in *Input, require string) (regie.Sentence, bool) {
 	case RequireAll:
 		return regie.Say("every call is asked about unless a rule allows it"), true
 	default:
-		return regie.Say("the setting %q of what to ask about is unknown, so every call is asked about", require), true
+		return regie.Say("the approval setting %q is unknown, so every call is asked about", require), true
 	}
 }
 
@@ -155,17 +155,17 @@ func steers(role regie.ToolRole) bool {
 func wish(source regie.Source) regie.Sentence {
 	switch source {
 	case regie.SourceApp:
-		return regie.Say("the settings of the app want every call approved")
+		return regie.Say("the settings of the app require approval of every call")
 	case regie.SourceWorkspace:
-		return regie.Say("the settings of this workspace want every call approved")
+		return regie.Say("the settings of this workspace require approval of every call")
 	case regie.SourceAgent:
-		return regie.Say("the settings of this agent want every call approved")
+		return regie.Say("the settings of this agent require approval of every call")
 	case regie.SourceSession:
-		return regie.Say("the settings of this session want every call approved")
+		return regie.Say("the settings of this session require approval of every call")
 	case regie.SourceTool:
-		return regie.Say("the settings of this tool want every call approved")
+		return regie.Say("the settings of this tool require approval of every call")
 	default:
-		return regie.Say("the settings of %q want every call approved", string(source))
+		return regie.Say("the settings of %q require approval of every call", string(source))
 	}
 }
 
@@ -202,10 +202,10 @@ func explicit(in *Input) []regie.Ground {
 	for _, why := range in.ToolAsks {
 		add(true, regie.SourceTool, why)
 	}
-	add(in.ModelAsks, regie.SourceModel, regie.Say("the model itself asks for a check"))
+	add(in.ModelAsks, regie.SourceModel, regie.Say("the model asks for a check"))
 	add(in.Tainted && in.Egress, regie.SourceTaint,
-		regie.Say("this session has read what nobody vouches for, and the call can send data out"))
+		regie.Say("this session has read untrusted content, and the call can send data out"))
 	add(in.UnresolvedUnknown, regie.SourceUnknown,
-		regie.Say("nobody knows how an earlier call exactly like this one ended: it may have happened already"))
+		regie.Say("the outcome of an earlier identical call is unknown: it may already have happened"))
 	return out
 }

@@ -269,7 +269,7 @@ func (b *Batch) recordDecisions(decisions []regie.Decision) {
 	}
 	more := b.coveredCalls(decisions[0].Scope)
 	if b.covers = len(more) > 0; b.covers {
-		b.Page.writeNote(t.T("that covers, and allows, the calls %s", callNumbers(more)))
+		b.Page.writeNote(t.T("this covers, and allows, the calls %s", callNumbers(more)))
 		b.decideAll(more, regie.AnswerAllow)
 	} else if b.Host.Asking() {
 		b.askNext(true)

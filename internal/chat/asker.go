@@ -122,7 +122,7 @@ func (h *lineHost) EditCall() {
 
 // AskReason implements BatchHost.
 func (h *lineHost) AskReason() {
-	if reason := h.readLine(h.Page.Text.T("tell the agent why (it may be empty):") + " "); h.err == nil {
+	if reason := h.readLine(h.Page.Text.T("why, for the agent (may be empty):") + " "); h.err == nil {
 		h.Deny(reason)
 	}
 }
@@ -135,7 +135,7 @@ func (h *lineHost) AskScope(answer regie.Answer) {
 		if numbers == "" {
 			return
 		}
-		word := h.readLine(h.Page.Text.T("it allows the calls %s with it: [y] yes  [b] back", numbers) + " > ")
+		word := h.readLine(h.Page.Text.T("this also allows the calls %s: [y] yes  [b] back", numbers) + " > ")
 		chosen = isYes(word)
 	}
 }
@@ -182,7 +182,7 @@ func (h *lineHost) chooseScope(answer regie.Answer) (d regie.Decision, chosen bo
 	h.Page.writeNote(ScopeWords(t, answer))
 	h.Page.Scopes(scopes)
 	for {
-		line := h.readLine(t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
+		line := h.readLine(t.T("the number of a scope, with a duration if it should end (1 24h or 1 7d), or b to go back: "))
 		number, time, timed := strings.Cut(line, " ")
 		n, err := strconv.Atoi(number)
 		switch {

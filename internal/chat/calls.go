@@ -76,7 +76,7 @@ func CallsOf(view *store.RoundView) (calls []regie.Call) {
 }
 
 func errNoCall() error {
-	return regie.Errorf(regie.CodeNotFound, "there is no such call: the numbers stand behind the calls")
+	return regie.Errorf(regie.CodeNotFound, "there is no such call: the numbers are after the calls")
 }
 
 // maxShown is how many lines of a result are written when it is unfolded.

@@ -324,7 +324,7 @@ func (c *Chat) Confirm(said string, keys []Key) {
 
 // ShowHelp implements Renderer.
 func (c *Chat) ShowHelp() {
-	c.Note(c.Text.T("Type a message and Enter. A line that ends in \\ goes on; lines that are pasted together are one message."))
+	c.Note(c.Text.T("Type a message and press Enter. A line that ends in \\ continues; lines pasted together are one message."))
 	c.Note(c.Text.T("What you type while the agent works is queued."))
 	lines := [][2]string{
 		{"@path", c.Text.T("the file or directory is read and sent with the message")},

@@ -46,7 +46,7 @@ func anInbox(t *testing.T, now time.Time) store.Inbox {
 						Sentence: regie.Say("write 1 line to %s (new file)", "a\u202e.txt"), Diff: "+one\x1b[31m\n+two\n", Scopes: scopes,
 						Warnings: []regie.Sentence{regie.Say("%s is executable", "a.txt")},
 					},
-					Grounds: []regie.Ground{{Sentence: regie.Say("the model itself asks for a check")}},
+					Grounds: []regie.Ground{{Sentence: regie.Say("the model asks for a check")}},
 				},
 				{
 					CallID: id(t, "a005"), Preview: regie.Preview{Sentence: regie.Say("append 1 line to %s", "b.txt")}, Decision: &regie.Decision{
@@ -284,7 +284,7 @@ func TestStream(t *testing.T) {
 	event(regie.EventNotice, regie.Notice{Kind: regie.NoticeNetworkDown, Text: "no\x1b[2J route"})
 	event(regie.EventNotice, regie.Notice{Kind: "of a later version"})
 	want := "I look.\n  ✓ files.␊read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
-		"… the model is asked again: TRUNCATED_STREAM; what it said above does not count\n" +
+		"… the model is asked again: TRUNCATED_STREAM; its text above is discarded\n" +
 		"… the model is asked again in 42 s: PROVIDER_BUSY\n" +
 		"Now it is done.\nLost\nNothing is lost.\nCut0;off.\nthe run ended: the limit of 1 replies\n" +
 		"the model has not been reached for 1h0m0s (no route); the run still waits for it\n"

@@ -270,9 +270,9 @@ func (c *Conversation) See(item dispatch.Item) {
 	case regie.EventApproval, regie.EventQuestion:
 		switch body.State {
 		case string(regie.ApprovalExpired):
-			c.Note(c.Text.T("nobody answered in time: what was asked is not run"))
+			c.Note(c.Text.T("nobody answered in time: the action is not run"))
 		case string(regie.ApprovalWithdrawn):
-			c.Note(c.Text.T("what was asked is withdrawn"))
+			c.Note(c.Text.T("the request is withdrawn"))
 		}
 	}
 }
@@ -354,7 +354,7 @@ func (c *Conversation) Farewell() {
 	if !c.Round.IsZero() {
 		c.Note(c.Text.T("run %s is left as it is", c.Round.String()))
 	}
-	c.Note(c.Text.T("go on with this chat: regie chat -r %s", Short(c.Session)))
+	c.Note(c.Text.T("continue this chat: regie chat -r %s", Short(c.Session)))
 }
 
 // Outgoing is a message, or a command of the person, on its way.
@@ -413,7 +413,7 @@ func (c *Conversation) confirmWithdrawal(typed string, question bool) {
 		keys = append(keys, Key{"q", c.Text.T("[q] send when this run has ended"), queue})
 	}
 	c.Renderer.Confirm(
-		c.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."),
+		c.Text.T("The run waits for your answer (/approvals). If you send your message now, it withdraws the request, and none of those actions is run."),
 		append(keys, Key{"esc " + noNames, c.Text.T("[n] do not send"), func() {
 			if !c.Renderer.EditMessage(typed) {
 				c.Note(c.Text.T("not sent"))
@@ -433,7 +433,7 @@ func (c *Conversation) Send(typed string, when store.WhenBusy) {
 func (c *Conversation) Give(typed string) {
 	command, _ := CommandOf(typed)
 	if command == "" {
-		c.Note(c.Text.T("write the command behind the !, as in !git status"))
+		c.Note(c.Text.T("write the command after the !, as in !git status"))
 		return
 	}
 	request := c.Request

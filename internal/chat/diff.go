@@ -44,7 +44,7 @@ func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
 	}
 	if left > 0 {
 		p.writeLine("     ! " +
-			p.Text.T("not all of it is shown above, %d lines are left out: look at them before you answer", left))
+			p.Text.T("%d lines are not shown above: look at them before you answer", left))
 	}
 	return more || left > 0
 }

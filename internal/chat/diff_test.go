@@ -34,7 +34,7 @@ func TestPageBoundsDiffs(t *testing.T) {
 		{
 			"long", numbered(shownLines + 3), true, shownLines + 2,
 			[]string{"│ +x0\n", "│ +x99\n     … 3 more lines\n     │ +x103\n", "│ +x202\n"},
-			"! not all of it is shown above, 3 lines are left out: look at them before you answer",
+			"! 3 lines are not shown above: look at them before you answer",
 		},
 		{
 			"padded", "$ ls" + strings.Repeat("\n", 50) + strings.Repeat(" \n", 50) + strings.Repeat("  #a\n", 200) + "  rm -rf secret\n" + strings.Repeat("  #b\n", 200), true, 8,

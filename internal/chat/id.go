@@ -66,7 +66,7 @@ func pickOne[T any](found []T, idOf func(*T) regie.ID, name string, none error) 
 		ids = append(ids, idOf(&found[i]).String())
 	}
 	return one, regie.Errorf(regie.CodeConflict,
-		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids, " "))
+		"%s matches several ids, write more of it: %s", name, strings.Join(ids, " "))
 }
 
 // findOne calls list with the id, or the part of one, that a person names, and returns the only
@@ -99,7 +99,7 @@ func idOrPart(name string) (id regie.ID, part string, err error) {
 // workspace at root. It returns CodeBadID for what cannot be an id, CodeNotFound, and CodeConflict
 // with all of them where there are several.
 func Find(ctx context.Context, control Control, root, name string) (store.Inbox, error) {
-	none := regie.Errorf(regie.CodeNotFound, "nothing that was asked has the id %s: see regie approvals --all", name)
+	none := regie.Errorf(regie.CodeNotFound, "no approval or question has the id %s: see regie approvals --all", name)
 	if name == "last" {
 		none = regie.Errorf(regie.CodeNotFound, "nothing waits for an answer in this workspace: see regie approvals --all")
 	} else {

@@ -63,7 +63,7 @@ func (p *Page) writeCall(c *regie.Call) {
 		p.writeLine(fenceText(c.Result))
 	}
 	if r := c.Resolution; r != nil {
-		p.writeLine(plain.Line(p.Text.T("%s found out: %s", r.By, string(r.As)) + " " + r.Note))
+		p.writeLine(plain.Line(p.Text.T("%s reported: %s", r.By, string(r.As)) + " " + r.Note))
 	}
 }
 

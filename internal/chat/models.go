@@ -49,7 +49,7 @@ func chooseModel(c *Conversation, name string) {
 		return
 	}
 	request := c.Request
-	c.Asking = c.Text.T("asking which models there are…")
+	c.Asking = c.Text.T("listing the models…")
 	loadBeside(c, func(ctx context.Context) (has answering, err error) {
 		if has.agents, err = c.Control.Agents(ctx); err != nil {
 			return has, err

@@ -61,14 +61,14 @@ func (o *outcome) formatLine(t *text.Printer, label string) string {
 		return "  ✓ " + plain.Line(t.T("read for the model: %s (%d bytes)", label, o.Bytes))
 	case label != "" && o.Error == regie.CodePathProtected:
 		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+t.T(
-			"it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked"))
+			"it may contain a secret, which the model's provider would receive; ask the agent to read it, and you are asked first"))
 	case label != "":
 		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+string(o.Error))
 	case o.ResolvedAs != "":
 		if o.State != regie.CallSucceeded {
 			mark = "✗"
 		}
-		why = " (" + t.T("%s found out: %s", o.ResolvedBy, string(o.ResolvedAs)) + ")"
+		why = " (" + t.T("%s reported: %s", o.ResolvedBy, string(o.ResolvedAs)) + ")"
 	case o.State != regie.CallSucceeded && o.Code != "":
 		mark, why = "–", " "+string(o.Code)
 	case o.State != regie.CallSucceeded:

@@ -87,9 +87,9 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 		return ""
 	case call.State == regie.CallUnknown && strings.Contains(said, regie.CommandStopped):
 		return "■ " + t.T("stopped, with everything that it had started; what it did until then stays") + "\n" +
-			t.T("once you have looked, say whether it happened (or did-not-happen):") + resolve
+			t.T("check, then say whether it happened (or did-not-happen):") + resolve
 	case call.State == regie.CallUnknown:
-		said = t.T("nobody knows what came of it: look, and say whether it happened (or did-not-happen):")
+		said = t.T("its outcome is unknown: check, and say whether it happened (or did-not-happen):")
 	default:
 		said, resolve = plain.Line(strings.TrimSpace(said)), ""
 	}

@@ -85,7 +85,7 @@ func (p *Page) writeInbox(inbox store.Inbox, whole bool) {
 			switch {
 			case review.Decision != nil:
 			case len(review.Preview.Scopes) == 0:
-				p.writeNote(p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
+				p.writeNote(p.Text.T("this call can only be allowed once: its tool proposes no scope"))
 			default:
 				p.writeNote(p.Text.T("--session and --always can cover (--scope N):"))
 				p.Scopes(review.Preview.Scopes)

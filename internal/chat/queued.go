@@ -12,7 +12,7 @@ import (
 
 // QueuedLine says that a run waits for a slot, and at which place, from 1 (spec 5.1).
 func QueuedLine(t *text.Printer, place int) string {
-	return t.T("no slot is free: queued at place %d, the run starts by itself", max(place, 1))
+	return t.T("no slot is free: queued at place %d, the run starts automatically", max(place, 1))
 }
 
 // Queued is a message that waits for its turn (decision 10).
@@ -43,7 +43,7 @@ func (s *Stream) showWithdrawn(said string, takenBack bool) {
 	case said == "":
 		return
 	case takenBack:
-		s.Note(s.Text.T("taken back, the agent does not read it:"))
+		s.Note(s.Text.T("withdrawn, the agent does not read it:"))
 	default:
 		s.Note(s.Text.T("not sent, the agent never read it:"))
 	}
@@ -56,9 +56,9 @@ func editQueue(c *Conversation, rest string) {
 	queue := c.Queue()
 	switch n, err := strconv.Atoi(strings.TrimSpace(number)); {
 	case word != "rm" && word != "edit" && len(queue) == 0:
-		c.Note(c.Text.T("no message waits for its turn"))
+		c.Note(c.Text.T("no message is queued"))
 	case word != "rm" && word != "edit":
-		c.Note(c.Text.T("these wait for their turn; /queue rm N takes one back:"))
+		c.Note(c.Text.T("queued messages; /queue rm N withdraws one:"))
 		for i, q := range queue {
 			c.Note("  " + strconv.Itoa(i+1) + "  " + plain.Line(q.Text))
 		}

@@ -23,9 +23,9 @@ func (p *Page) Rules(list store.RuleList) {
 	switch {
 	case holds != "":
 		p.writeLine("")
-		p.writeLine(p.Text.T("to take one back: regie rules revoke %s", holds))
+		p.writeLine(p.Text.T("to revoke one: regie rules revoke %s", holds))
 	case len(list.Rules) == 0:
-		p.writeLine(p.Text.T("no answer for longer holds in this workspace (--all: everywhere, --ended: those that did)"))
+		p.writeLine(p.Text.T("no standing rules in this workspace (--all: everywhere, --ended: ended ones too)"))
 	}
 	if list.AuditError != "" {
 		p.writeLine("! " + plain.Line(list.AuditError))
@@ -68,7 +68,7 @@ func FindRule(ctx context.Context, control Control, root, name string) (store.St
 	none := regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
 	if name == "last" {
 		none = regie.Errorf(regie.CodeNotFound,
-			"no answer for longer holds in this workspace: see regie rules list --all --ended")
+			"no standing rules in this workspace: see regie rules list --all --ended")
 	} else {
 		root = ""
 	}
@@ -101,5 +101,5 @@ func Span(span string) (time.Duration, error) {
 	if length, err := time.ParseDuration(span); err == nil && length > 0 {
 		return length, nil
 	}
-	return 0, regie.Errorf(regie.CodeBadRequest, "%q does not say how long: write it like 90m, 24h, 7d or 2w", span)
+	return 0, regie.Errorf(regie.CodeBadRequest, "%q is not a duration: write it like 90m, 24h, 7d or 2w", span)
 }

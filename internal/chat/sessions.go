@@ -222,6 +222,6 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 		logs++
 	}
 	p.writeLine("")
-	p.writeLine(p.Text.T("logs: %d, not what was written: %d", logs, broken))
+	p.writeLine(p.Text.T("logs: %d, altered: %d", logs, broken))
 	return broken
 }

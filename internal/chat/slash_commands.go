@@ -21,10 +21,10 @@ type SlashCommand struct {
 // SlashCommands are all slash commands, in the order of /help.
 func SlashCommands(t *text.Printer) []SlashCommand {
 	return []SlashCommand{
-		{"/help", t.T("what can be typed and pressed"), func(c *Conversation, _ string) { c.Renderer.ShowHelp() }},
-		{"/undo", t.T("take the newest run back, after a look at it: /undo [files | force | ID]"), planUndo},
-		{"/fork", t.T("go on in a copy of this chat; the files stay as they are"), forkChat},
-		{"/resume", t.T("go on with a paused run, or with another chat: /resume [ID]"), resumeChat},
+		{"/help", t.T("commands and keys"), func(c *Conversation, _ string) { c.Renderer.ShowHelp() }},
+		{"/undo", t.T("undo the newest run, after a preview: /undo [files | force | ID]"), planUndo},
+		{"/fork", t.T("continue in a copy of this chat; the files stay as they are"), forkChat},
+		{"/resume", t.T("resume a paused run, or another chat: /resume [ID]"), resumeChat},
 		{"/new", t.T("begin another chat"), func(c *Conversation, _ string) {
 			c.Start(regie.NewID())
 			c.Renderer.Separate()
@@ -37,14 +37,14 @@ func SlashCommands(t *text.Printer) []SlashCommand {
 		{"/model", t.T("which model answers: /model [NAME | PROVIDER/NAME]"), chooseModel},
 		{"/agent", t.T("which agent answers in a new chat: /agent [NAME]"), chooseAgent},
 		{"/approvals", t.T("ask again what this chat waits for"), askAgain},
-		{"/rules", t.T("what is allowed without asking; /revoke ID takes that back"), listRules},
-		{"/revoke", t.T("take back what was allowed for longer: /revoke ID"), revokeRule},
-		{"/cost", t.T("what this chat and today have cost"), showCost},
-		{"/cache", t.T("what is in the response cache; /cache clear empties it"), showCache},
-		{"/show", t.T("unfold a call: /show [NUMBER]"), (*Conversation).ShowCall},
-		{"/steer", t.T("give the agent something with its next step: /steer TEXT"), steerRun},
-		{"/queue", t.T("what waits for its turn: /queue [rm N | edit N]"), editQueue},
-		{"/pause", t.T("start nothing new; /resume goes on"), func(c *Conversation, _ string) {
+		{"/rules", t.T("standing rules; /revoke ID revokes one"), listRules},
+		{"/revoke", t.T("revoke a standing rule: /revoke ID"), revokeRule},
+		{"/cost", t.T("the cost of this chat and of today"), showCost},
+		{"/cache", t.T("the content of the response cache; /cache clear empties it"), showCache},
+		{"/show", t.T("show a whole call: /show [NUMBER]"), (*Conversation).ShowCall},
+		{"/steer", t.T("send a message to the agent with its next step: /steer TEXT"), steerRun},
+		{"/queue", t.T("queued messages: /queue [rm N | edit N]"), editQueue},
+		{"/pause", t.T("pause the run; /resume continues it"), func(c *Conversation, _ string) {
 			c.tellControl(!c.Round.IsZero(), c.Round, Control.Pause, "")
 		}},
 		{"/stop", t.T("end the run and close the chat; a message opens it again"), func(c *Conversation, _ string) {
@@ -82,7 +82,7 @@ func (c *Conversation) Obey(line string) {
 		}
 	}
 	c.Note(c.Text.T(
-		"there is no %s; /help lists what there is, and a message that begins with a slash is written with two",
+		"there is no %s; /help lists the commands; to send a message that begins with a slash, write two",
 		plain.Line(word)))
 }
 
@@ -203,7 +203,7 @@ func (c *Conversation) setAgent(name string) {
 func askAgain(c *Conversation, _ string) {
 	clear(c.Later)
 	if c.Due = c.Waiting(); !c.Due {
-		c.Note(c.Text.T("this chat waits for nothing"))
+		c.Note(c.Text.T("this chat is not waiting"))
 	}
 }
 
@@ -253,7 +253,7 @@ func showCache(c *Conversation, word string) {
 	loadBeside(c, func(ctx context.Context) (string, error) {
 		if word == "clear" {
 			cleared, err := c.Control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
-			return c.Text.T("answers that went from the response cache: %d", int(cleared.Entries)), err
+			return c.Text.T("answers removed from the response cache: %d", int(cleared.Entries)), err
 		}
 		s, err := c.Control.CacheStats(ctx, root)
 		return c.Text.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved",

@@ -150,7 +150,7 @@ func (s *Stream) handleEvent(event *regie.Event) {
 		told := s.replies.Reset()
 		switch line, long := ResetLine(s.Text, event); { // a short wait is not shown (decision 53)
 		case told:
-			s.Note(s.Text.T("… %s; what it said above does not count", line))
+			s.Note(s.Text.T("… %s; its text above is discarded", line))
 		case long:
 			s.Note("… " + line)
 		}
@@ -228,9 +228,9 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		}
 	}
 	for _, missing := range notice.Missing {
-		line := t.T("  ! without the tools of %s: %s", missing.Toolkit, missing.Why)
+		line := t.T("  ! the tools of %s are unavailable: %s", missing.Toolkit, missing.Why)
 		if !notice.CallID.IsZero() {
-			line = t.T("  … the run waits for %s, to go on with what it had begun there: %s", missing.Toolkit, missing.Why)
+			line = t.T("  … the run waits for %s, where one of its calls is unfinished: %s", missing.Toolkit, missing.Why)
 		}
 		lines = append(lines, plain.Line(line))
 	}
@@ -299,6 +299,6 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 func FallbackLine(t *text.Printer, event *regie.Event) string {
 	var f regie.Fallback
 	_ = json.Unmarshal(event.Body, &f) // an erased body has no names
-	return plain.Line(t.T("%s (%s) answers, because %s did not: %s", f.Provider, f.Model, f.Instead,
+	return plain.Line(t.T("%s (%s) answers because %s did not: %s", f.Provider, f.Model, f.Instead,
 		cmp.Or(t.Sentence(f.Why), f.Text)))
 }

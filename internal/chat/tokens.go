@@ -18,10 +18,10 @@ func (p *Page) Tokens(tokens []regie.Token, places []regie.Workspace) {
 	}
 	if n := len(tokens); n > 0 {
 		p.writeLine("")
-		p.writeLine(p.Text.T("to end one: regie token revoke %s", Short(tokens[n-1].ID)))
+		p.writeLine(p.Text.T("to revoke one: regie token revoke %s", Short(tokens[n-1].ID)))
 		return
 	}
-	p.writeLine(p.Text.T("no token opens anything but that of the data directory: regie token add makes one (--ended: those that did)"))
+	p.writeLine(p.Text.T("no tokens besides that of the data directory: regie token add creates one (--ended: ended ones too)"))
 }
 
 func (p *Page) writeToken(t *regie.Token, places []regie.Workspace) {

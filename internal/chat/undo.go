@@ -28,7 +28,7 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 	again := !plan.Undoes.IsZero()
 	what := p.Text.T("undo of run %s", plan.RoundID)
 	if again {
-		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again", Short(plan.Undoes), plan.RoundID)
+		what = p.Text.T("undo of the undo %s: the changes of run %s are restored", Short(plan.Undoes), plan.RoundID)
 	}
 	if plan.Text != "" {
 		what += "  \"" + plain.Line(truncateLine(plan.Text, shownText)) + "\""
@@ -46,14 +46,14 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
-		gone := p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))
+		gone := p.Text.T("directories that become empty are removed: %s", strings.Join(plan.Removes, ", "))
 		p.writeNote(plain.Line(gone))
 	}
 	switch {
 	case plan.Chat && again:
 		p.writeNote(p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
 	case plan.Chat:
-		p.writeNote(p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
+		p.writeNote(p.Text.T("messages removed from the conversation (still readable): %d", plan.Messages))
 	}
 	p.writeEffects(plan.Effects)
 	return more
@@ -68,7 +68,7 @@ func (p *Page) writeEffects(list []regie.Effect) {
 		e := &list[i]
 		line := e.Tool + " " + truncateLine(e.Arguments, shownText)
 		if e.State == regie.CallUnknown {
-			line += "  " + p.Text.T("(nobody knows what became of it)")
+			line += "  " + p.Text.T("(outcome unknown)")
 		}
 		if e.Why != nil {
 			line += ": " + p.Text.Sentence(*e.Why)
@@ -96,9 +96,9 @@ func (p *Page) Undone(u *regie.Undo) {
 	}
 	p.writeEffects(u.Effects)
 	if u.Left() > 0 {
-		p.writeLine(p.Text.T("what was left can be undone again: %s", p.undoCommand(Short(u.RoundID))))
+		p.writeLine(p.Text.T("to undo the rest: %s", p.undoCommand(Short(u.RoundID))))
 	}
-	p.writeLine(p.Text.T("to take this undo back: %s", p.undoCommand(Short(u.ID))))
+	p.writeLine(p.Text.T("to revert this undo: %s", p.undoCommand(Short(u.ID))))
 }
 
 // undoCommand returns what undoes something where this is read.
@@ -119,7 +119,7 @@ func undoCounts(t *text.Printer, u *regie.Undo) string {
 		parts = append(parts, t.T("left as they are: %d", n))
 	}
 	if u.Chat {
-		parts = append(parts, t.T("what counts of the conversation has changed"))
+		parts = append(parts, t.T("the conversation that the agent sees has changed"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -158,9 +158,9 @@ func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, how string) string {
 	files, conflicts := len(plan.Files), len(plan.Conflicts(false))
 	if len(plan.Conflicts(true)) > 0 {
-		return t.T("nothing was undone: of %d files %d are in the way", files, conflicts)
+		return t.T("nothing was undone: of %d files, %d cannot be restored", files, conflicts)
 	}
-	return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", files, conflicts, how)
+	return t.T("nothing was undone: of %d files, %d cannot be restored; %s restores them anyway and keeps their present content", files, conflicts, how)
 }
 
 // Agreed is the request for a plan that a person agreed to.

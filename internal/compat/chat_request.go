@@ -109,7 +109,7 @@ func (f *functionTool) toClientTool(namespace string) regie.ClientTool {
 
 // noTool is the error of a tool that is no function.
 func noTool(param, kind string) error {
-	return badParameter(param+".type", "a tool of the type %q cannot be brought to an agent: use function", truncate(kind))
+	return badParameter(param+".type", "tools of type %q are not supported: use function", truncate(kind))
 }
 
 // toMessage makes a message of one of Chat Completions.
@@ -130,7 +130,7 @@ func (m *chatMessage) toMessage(param string) (message, error) {
 	for i, c := range m.ToolCalls {
 		at := indexName(param+".tool_calls", i)
 		if c.Function == nil || c.Type != "" && c.Type != "function" {
-			return out, badParameter(at, "a call of the type %q is none that an agent knows", truncate(c.Type))
+			return out, badParameter(at, "calls of type %q are not supported", truncate(c.Type))
 		}
 		out.Calls = append(out.Calls, regie.ImportedCall{
 			ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments,
@@ -148,9 +148,9 @@ func openAIMessage(role, text, param string) (message, error) {
 	out := textMessage(roles[role], text, param)
 	switch {
 	case out.Role == "":
-		return out, badParameter(param+".role", "%q is no role: use system, developer, user or assistant", truncate(role))
+		return out, badParameter(param+".role", "%q is not a role: use system, developer, user or assistant", truncate(role))
 	case role == "user" && strings.TrimSpace(text) == "":
-		return out, badParameter(param+".content", "the message says nothing")
+		return out, badParameter(param+".content", "the message has no content")
 	}
 	return out, nil
 }

@@ -58,7 +58,7 @@ func textOf(content jsontext.Value, param string, types ...string) (string, erro
 // noPart is the error of a part that is no text.
 func noPart(param, kind string) error {
 	return badParameter(param+".type",
-		"a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", truncate(kind))
+		"parts of type %q are not supported here: send text, or put the content into a file and name the file", truncate(kind))
 }
 
 func noContent(param string) error {

@@ -68,7 +68,7 @@ func (a *agentRequest) takeSession(r *http.Request) error {
 		return &problem{param: "metadata.session_id", err: err}
 	}
 	if !a.session.IsZero() && a.session != id {
-		return badParameter("previous_response_id", "the response is of another session than %s", id)
+		return badParameter("previous_response_id", "the response belongs to another session than %s", id)
 	}
 	a.session = id
 	return nil
@@ -144,7 +144,7 @@ func importHistory(messages []message) (history []regie.ImportedMessage, text st
 	}
 	var open []int // the calls of the last reply that have no result yet
 	missing := func(param string) error {
-		return badParameter(param, "the call %s before it has no result: each call of a reply has one, directly behind it",
+		return badParameter(param, "the earlier call %s has no result: put the result of each call directly after its reply",
 			truncate(history[len(history)-1].Calls[open[0]].ID))
 	}
 	for i := range messages {
@@ -152,7 +152,7 @@ func importHistory(messages []message) (history []regie.ImportedMessage, text st
 		for _, result := range m.results {
 			at := slices.IndexFunc(open, func(n int) bool { return history[len(history)-1].Calls[n].ID == result.id })
 			if at < 0 {
-				return nil, "", badParameter(result.param, "the reply before it has no call %s that is without a result",
+				return nil, "", badParameter(result.param, "the reply before it has no call %s without a result",
 					truncate(result.id))
 			}
 			history[len(history)-1].Calls[open[at]].Result = result.content

@@ -60,7 +60,7 @@ func parseMessages(data []byte) (*agentRequest, error) {
 	}
 	if in.Thread.Type == "continue" { // its client sends the whole conversation then
 		err := regie.Errorf(regie.CodeNotFound,
-			"there is no answer %s here to go on from: send the whole conversation", truncate(in.Thread.Previous))
+			"there is no response %s to continue from: send the whole conversation", truncate(in.Thread.Previous))
 		return nil, &problem{code: "thread_not_found", param: "thread.previous_message_id", err: err}
 	}
 	out := &agentRequest{
@@ -97,7 +97,7 @@ func (in *messagesRequest) clientTools() ([]regie.ClientTool, error) {
 		param := indexName("tools", i)
 		if t.Type != "" && t.Type != "custom" {
 			return nil, badParameter(param+".type",
-				"a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", truncate(t.Type))
+				"tools of type %q are not supported: define your own, with a name and an input_schema", truncate(t.Type))
 		}
 		if err := checkName(t.Name, param+".name", seen); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func (t *turn) toMessages(param string) ([]message, error) {
 	}
 	role, ok := roles[t.Role]
 	if !ok {
-		return nil, badParameter(param+".role", "%q is no role: use user or assistant", truncate(t.Role))
+		return nil, badParameter(param+".role", "%q is not a role: use user or assistant", truncate(t.Role))
 	}
 	parts, err := partsOf(t.Content, param+".content")
 	if err != nil {
@@ -176,14 +176,14 @@ func (t *turn) toMessages(param string) ([]message, error) {
 			texts = append(texts, p.Text)
 		case p.Type == "tool_result" && role == regie.ImportedUser:
 			if len(texts) > 0 {
-				return nil, badParameter(at, "results of calls come first in a message, and its text behind them")
+				return nil, badParameter(at, "results of calls come first in a message, and its text after them")
 			}
 			var text string
 			text, err = p.resultText(at + ".content")
 			results.results = append(results.results, clientResult{p.ToolUseID, text, at + ".tool_use_id"})
 		case p.Type == "tool_use" && role == regie.ImportedAssistant:
 			if p.Input.Kind() != '{' {
-				return nil, badParameter(at+".input", "the input of a call is an object")
+				return nil, badParameter(at+".input", "the input of a call must be an object")
 			}
 			own.Calls = append(own.Calls, regie.ImportedCall{ID: p.ID, Name: p.Name, Arguments: string(p.Input)})
 		case strings.HasSuffix(p.Type, "thinking") && role == regie.ImportedAssistant: // an agent's model has its own
@@ -198,7 +198,7 @@ func (t *turn) toMessages(param string) ([]message, error) {
 	silent := strings.TrimSpace(own.Text) == ""
 	switch {
 	case len(results.results) == 0 && silent && role == regie.ImportedUser:
-		return nil, badParameter(param+".content", "the message says nothing")
+		return nil, badParameter(param+".content", "the message has no content")
 	case len(results.results) == 0:
 		return []message{own}, checkCalls(own.Calls, param)
 	case silent:

@@ -32,7 +32,7 @@ func ignoredKeys(rest keys, within string) (out []string, err error) {
 		}
 		known := slices.Contains(unsupported, name)
 		if known && !saysNothing(name, rest[name]) {
-			return nil, badParameter(within+name, "an agent cannot do what %s asks for: leave it out", within+name)
+			return nil, badParameter(within+name, "%s is not supported: leave it out", within+name)
 		}
 		if !known && len(out) < maxIgnored {
 			out = append(out, truncate(within+name))
@@ -67,7 +67,7 @@ func saysNothing(name string, value jsontext.Value) bool {
 func checkName(name, param string, seen map[string]bool) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
-		return badParameter(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", truncate(name))
+		return badParameter(param, "%q is not a valid tool name: use up to 64 letters, digits, _ and -", truncate(name))
 	}
 	if seen[name] {
 		return badParameter(param, "there are two tools named %s", name)
@@ -97,7 +97,7 @@ func chooseTools(tools []regie.ClientTool, choice, param string) ([]regie.Client
 	case `"none"`:
 		return nil, nil
 	}
-	return nil, badParameter(param, "an agent chooses its tools by itself: use auto, or none to keep yours from it")
+	return nil, badParameter(param, "an agent chooses its tools itself: use auto, or none to withhold yours")
 }
 
 // checkRequest refuses a request without a model or messages.

@@ -47,13 +47,6 @@ type Proxy interface {
 	Reserve(ctx context.Context, call *store.Proxied, root string, size, answers, most int) (longest int, err error)
 	// Done logs what became of a call. It does not wait.
 	Done(call store.Proxied)
-	// Caches reports whether a request with this temperature, nil for none, may be answered from
-	// the response cache.
-	Caches(temperature *float64) bool
-	// Ask returns the answer that the response cache holds for a request, or calls send and keeps
-	// its answer if that is whole. fresh is false for an answer that was not asked for here.
-	Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
-		send func() (answer []byte, whole bool, err error)) (answer []byte, fresh bool, err error)
 }
 
 // Upstream is a provider's server.
@@ -125,10 +118,6 @@ func (s *server) serveProxy(w http.ResponseWriter, r *http.Request, api string, 
 			Model: rest, StartedAt: time.Now(),
 		},
 	}
-	if api != APICount && !h.stream && s.Proxy.Caches(h.temperature) {
-		p.answerFromCache(place.Root, len(data))
-		return
-	}
 	if err := p.reserveMoney(place.Root, len(data)); err != nil {
 		s.writeError(w, r, err)
 		return
@@ -178,7 +167,7 @@ func (p *passing) sendRequest() (*http.Response, error) {
 	if err == nil && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
 		_ = response.Body.Close()
 		return nil, regie.Errorf(regie.CodeProviderRejected,
-			"the server of %s sends requests elsewhere, and its key goes nowhere else", p.call.Provider)
+			"the server of %s redirects, which is not followed: its key is sent nowhere else", p.call.Provider)
 	}
 	return response, err
 }

@@ -18,7 +18,6 @@ type head struct {
 	wantsUsage    bool
 	answers, most int
 	bounded       string // the parameter that bounds the answer; empty: none
-	temperature   *float64
 }
 
 type member struct {
@@ -84,13 +83,9 @@ func (h *head) takeParameter(key string, value jsontext.Value) (err error) {
 			return err
 		}
 		if h.bounded != "" {
-			return badParameter(key, "the answer is bounded twice")
+			return badParameter(key, "the output limit is given twice")
 		}
 		h.bounded, h.most = key, most
-	case "temperature":
-		if t, failed := strconv.ParseFloat(string(value), 64); failed == nil {
-			h.temperature = &t
-		}
 	}
 	return err
 }
@@ -99,7 +94,7 @@ func (h *head) takeParameter(key string, value jsontext.Value) (err error) {
 func countOf(key string, value jsontext.Value) (int, error) {
 	n, err := strconv.Atoi(string(value))
 	if value.Kind() != 'n' && (err != nil || n < 1 || n > 1<<30) {
-		return 0, badParameter(key, "%s is no number that can be asked for", truncate(string(value)))
+		return 0, badParameter(key, "%s is not a number that can be requested", truncate(string(value)))
 	}
 	return n, nil
 }

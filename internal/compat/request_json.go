@@ -26,14 +26,14 @@ func decodeError(err error) error {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		param = formatPointer(syntax.JSONPointer)
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return badParameter(param, "the key %s stands twice", truncate(param))
+			return badParameter(param, "the key %s is repeated", truncate(param))
 		}
-		return badParameter("", "the request is no JSON from byte %d on", syntax.ByteOffset)
+		return badParameter("", "the request is not JSON from byte %d on", syntax.ByteOffset)
 	}
 	if param == "" {
 		return badParameter("", "the request is not a JSON object")
 	}
-	return badParameter(param, "%s is not of the type that it has to be", truncate(param))
+	return badParameter(param, "%s has the wrong type", truncate(param))
 }
 
 // formatPointer writes a JSON pointer as OpenAI names parameters: messages[0].content.

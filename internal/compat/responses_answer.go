@@ -187,7 +187,7 @@ func (s *server) storedRound(r *http.Request, scope regie.TokenScope) (store.Rou
 func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
 	view, err := s.storedRound(r, regie.ScopeAdmin)
 	if err == nil && view.Session.Origin != regie.OriginAPISession {
-		err = regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", view.Session.ID)
+		err = regie.Errorf(regie.CodeConflict, "the session %s was not started here: remove it where it was", view.Session.ID)
 	}
 	if err == nil {
 		_, err = s.Service.Sessions.Remove(r.Context(), dispatch.RemoveRequest{SessionID: view.Session.ID, By: "api"})

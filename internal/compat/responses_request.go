@@ -65,7 +65,7 @@ func parseResponses(data []byte) (*agentRequest, error) {
 	if in.PreviousResponseID != "" {
 		var ok bool
 		if out.session, out.round, ok = unpackID(responsePrefix, in.PreviousResponseID); !ok {
-			return nil, badParameter("previous_response_id", "%q is no response of this endpoint",
+			return nil, badParameter("previous_response_id", "%q is not the id of a response of this endpoint",
 				truncate(in.PreviousResponseID))
 		}
 	}
@@ -132,13 +132,13 @@ func (a *agentRequest) readInput(input jsontext.Value) error {
 			return err
 		}
 		if strings.TrimSpace(text) == "" {
-			return badParameter("input", "the input says nothing")
+			return badParameter("input", "the input is empty")
 		}
 		a.messages = append(a.messages, textMessage(regie.ImportedUser, text, "input"))
 		return nil
 	case '[':
 	default:
-		return badParameter("input", "the input is a text or an array of items")
+		return badParameter("input", "the input must be a text or a list of items")
 	}
 	var items []inputItem
 	if err := decodeStrict(input, &items); err != nil {
@@ -194,7 +194,7 @@ func (a *agentRequest) addItem(item *inputItem, param string) error {
 		a.messages = append(a.messages, out)
 		return err
 	default:
-		return badParameter(param+".type", "an item of the type %q cannot be given to an agent", truncate(item.Type))
+		return badParameter(param+".type", "items of type %q are not supported", truncate(item.Type))
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *server) resolveReferences(ctx context.Context, a *agentRequest) error {
 // the caller may not continue.
 func (s *server) storedItem(ctx context.Context, id, param string) (out regie.ImportedMessage, err error) {
 	unknown := &problem{param: param, err: regie.Errorf(regie.CodeNotFound,
-		"no response here has the item %s: send the item itself in place of a reference", truncate(id))}
+		"no response here has the item %s: send the item itself instead of a reference", truncate(id))}
 	round, call, ok := parseItemID(id)
 	if !ok {
 		return out, unknown

@@ -102,7 +102,7 @@ func (f *following) handleEvent(e *regie.Event) error {
 	switch e.Type {
 	case regie.EventMessageWithdrawn:
 		if body.MessageID == run.MessageID {
-			return regie.Errorf(regie.CodeConflict, "the message was withdrawn before it had its turn")
+			return regie.Errorf(regie.CodeConflict, "the message was withdrawn before it was processed")
 		}
 	case regie.EventRound:
 		if !f.target.IsZero() && body.RoundID == f.target && body.State == string(regie.RoundEnded) {
@@ -228,7 +228,7 @@ func (f *following) findOutcome(ctx context.Context) (outcome, error) {
 		return out, regie.ErrorOf(failureCode(&view), view.Round.EndNote)
 	case out.status == statusCancelled:
 		return out, &problem{
-			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
+			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was ready"),
 		}
 	case out.status == statusIncomplete && view.Round.End != regie.EndAnswered:
 		f.sayAside(f.translate(view.Round.EndNote))

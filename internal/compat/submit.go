@@ -128,7 +128,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	// withdraws the approval (decision 10)
 	if errors.Is(err, store.ErrLeavesWaits) {
 		err = &problem{code: "approval_pending", err: regie.Errorf(regie.CodeConflict,
-			"the session waits for an approval, and nothing of this message was stored: decide it first (regie approvals), or begin another session")}
+			"the session waits for an approval, and this message was not stored: decide it first (regie approvals), or start another session")}
 	}
 	out.results = len(results) > 0
 	return out, err
@@ -156,8 +156,7 @@ func (s *server) checkLast(ctx context.Context, a *agentRequest, client string) 
 			return nil
 		case round.End != regie.EndProviderError:
 			return &problem{param: "previous_response_id", err: regie.Errorf(regie.CodeConflict,
-				"the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
-					"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession)}
+				"the response is not the last one of its session: continue from the last one; or, to continue from this one, fork the session with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession)}
 		}
 	}
 	return nil

@@ -127,7 +127,7 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 		return f, nil, nil
 	}
 	if err == nil && !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF) {
-		return f, nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s holds more than one document", path)
+		return f, nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s contains more than one document", path)
 	}
 	if err == nil {
 		root = doc.Content[0]
@@ -137,7 +137,7 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 		err = root.Decode(&f)
 	}
 	if err != nil {
-		return f, root, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v", path, err)
+		return f, root, regie.Errorf(regie.CodeBadRequest, "the configuration %s is not valid: %v", path, err)
 	}
 	for i := range f.Approvals.Rules {
 		f.Approvals.Rules[i].where = fmt.Sprintf("%s (approvals.rules[%d])", path, i+1)
@@ -149,7 +149,7 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 	for name := range f.Providers {
 		if name == ProviderDemo || name == ProviderReplay || !providerName.MatchString(name) {
 			return f, root, regie.Errorf(regie.CodeBadRequest,
-				"%q in %s is no name for a provider: use small letters, digits, - and _, and not demo or replay", name, path)
+				"%q in %s is not a valid provider name: use small letters, digits, - and _, but not demo or replay", name, path)
 		}
 	}
 	return f, root, nil
@@ -172,7 +172,7 @@ func (c keyCheck) checkNode(n *yaml.Node, of reflect.Type, key, rule string) (er
 	null, scalar := n.Tag == "!!null", n.Kind == yaml.ScalarNode
 	switch kind := of.Kind(); {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return invalidNode(n, "anchors and aliases are not taken: write it out")
+		return invalidNode(n, "YAML anchors and aliases are not supported: write the value out")
 	case of == reflect.TypeFor[Slots]() && scalar && !null:
 		err = c.checkScalar(n, reflect.TypeFor[string](), key, c[rule])
 	case kind == reflect.Slice && (null || n.Kind == yaml.SequenceNode):
@@ -185,7 +185,7 @@ func (c keyCheck) checkNode(n *yaml.Node, of reflect.Type, key, rule string) (er
 	case (kind == reflect.Map || kind == reflect.Struct) && (null || n.Kind == yaml.MappingNode):
 		err = c.checkObject(n, of, key, rule)
 	case kind == reflect.Slice, kind == reflect.Map, kind == reflect.Struct, !scalar:
-		return invalidNode(n, "%s stands where %s belongs", describeShape(n), expectedType(of))
+		return invalidNode(n, "%s was found where %s belongs", describeShape(n), expectedType(of))
 	case !null:
 		err = c.checkScalar(n, of, key, c[rule])
 	}
@@ -218,9 +218,9 @@ func (c keyCheck) checkObject(n *yaml.Node, of reflect.Type, key, rule string) e
 			part = "*"
 		case slices.Contains(known, name):
 		case nearestKey(name, known) == "":
-			return invalidNode(n.Content[i], "there is no key %s here", name)
+			return invalidNode(n.Content[i], "unknown key %s", name)
 		default:
-			return invalidNode(n.Content[i], "there is no key %s here, did you mean %s?", name, nearestKey(name, known))
+			return invalidNode(n.Content[i], "unknown key %s, did you mean %s?", name, nearestKey(name, known))
 		}
 		said = append(said, name)
 		if err := c.checkNode(n.Content[i+1], below, joinKey(key, name), joinKey(rule, part)); err != nil {
@@ -242,7 +242,7 @@ func (c keyCheck) checkScalar(n *yaml.Node, of reflect.Type, key string, r keyRu
 		if told, is := errors.AsType[*regie.Error](err); is {
 			return invalidNode(n, "%s: %v", key, told)
 		}
-		return invalidNode(n, "%s stands where %s belongs", describeShape(n), expectedType(of))
+		return invalidNode(n, "%s was found where %s belongs", describeShape(n), expectedType(of))
 	}
 	switch {
 	case r.required && strings.TrimSpace(n.Value) == "":

@@ -101,6 +101,11 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
+	for _, file := range []*string{&c.Replay, &c.Record} { // an engine in another directory opens them too
+		if path, err := filepath.Abs(*file); err == nil && *file != "" {
+			*file = path
+		}
+	}
 	// Before the files: who looks for what is wrong with them wants to know where the data is.
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
@@ -174,7 +179,7 @@ func (c *Config) chooseProvider(env func(string) string) error {
 		}
 		if c.Provider == ProviderReplay && c.Record != "" {
 			return regie.Errorf(regie.CodeBadRequest,
-				"what is replayed is recorded already: leave --record (REGIE_RECORD) or --replay out")
+				"a replay is already a recording: leave out --record (REGIE_RECORD) or --replay")
 		}
 		return nil
 	}

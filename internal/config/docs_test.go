@@ -149,6 +149,6 @@ const introduction = "# Settings\n\n" +
 	"which counts less. Flags and variables of the environment count most. Unknown keys are refused with their line.\n\n" +
 	"```\n" +
 	"regie config show --origin      # each value and where it comes from; secrets are not shown\n" +
-	"regie config validate           # exit code 1 if a file does not fit\n" +
+	"regie config validate           # exit code 1 if a file is not valid\n" +
 	"regie config schema             # the JSON Schema, for editors\n" +
 	"```\n\nGenerated from the program:\n\n"

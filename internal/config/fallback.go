@@ -20,7 +20,7 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 	path := c.sourceOf("agents.main.fallback")
 	if agent.Provider == "" { // else whatever is chosen on a command line would bring others with it
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"agents.%s.fallback in %s needs agents.%s.provider: name the provider that they stand in for", name, path,
+			"agents.%s.fallback in %s needs agents.%s.provider: name the primary provider", name, path,
 			name)
 	}
 	var out []Fallback

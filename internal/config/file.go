@@ -313,7 +313,7 @@ func (c *Config) resolveVariables(env func(string) string) error {
 				value := env(variable)
 				if value == "" {
 					return regie.Errorf(regie.CodeBadRequest,
-						"the MCP server %s wants the variable %s, which is not set", name, variable)
+						"the MCP server %s needs the variable %s, which is not set", name, variable)
 				}
 				if *set.into == nil {
 					*set.into = map[string]string{}

@@ -59,12 +59,12 @@ func (h *Hook) checkValues() error {
 		return regie.Errorf(regie.CodeBadRequest, "it has no command: write it as a list, the program first")
 	case strings.HasPrefix(command, "~"):
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q is not expanded: write the whole path, one below the directory of this file, or the name of a command", command)
+			"%q is not expanded: write the full path, a path below the directory of this file, or the name of a command", command)
 	case len(h.Tools) > 0 && (on == regie.HookBeforeRound || on == regie.HookAfterRound):
-		return regie.Errorf(regie.CodeBadRequest, "a hook of rounds is about no tools: leave tools out")
+		return regie.Errorf(regie.CodeBadRequest, "a hook on rounds does not apply to tools: leave tools out")
 	case h.OnFailure != "" && !on.Before():
 		return regie.Errorf(regie.CodeBadRequest,
-			"a hook that runs after something can keep nothing from happening: leave on_failure out")
+			"a hook that runs afterwards cannot block anything: leave on_failure out")
 	case h.OnFailure == FailureAsk && on == regie.HookBeforeRound:
 		return regie.Errorf(regie.CodeBadRequest, "on_failure is %q: use forbid or allow, because nobody is asked about rounds",
 			h.OnFailure)
@@ -81,7 +81,7 @@ func (h *Hook) checkValues() error {
 func checkVariables(names []string) error {
 	for _, name := range names {
 		if name == "" || strings.ContainsAny(name, "=\x00 ") {
-			return regie.Errorf(regie.CodeBadRequest, "%q is no name of a variable", name)
+			return regie.Errorf(regie.CodeBadRequest, "%q is not a variable name", name)
 		}
 	}
 	return nil

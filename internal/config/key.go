@@ -78,6 +78,6 @@ func (p *Provider) checkKey() error {
 		from = p.Name
 	}
 	return regie.Errorf(regie.CodeProviderAuth,
-		"the key of %s is one of %s, and was not sent to %s: store it with regie setup, or give %s a key of its own",
+		"the key of %s belongs to %s and was not sent to %s: store it with regie setup, or give %s its own key",
 		from, owner, p.BaseURL, p.Name)
 }

@@ -20,7 +20,7 @@ func KeyringAnswers() bool { return keyring.Answers() }
 // keyring refuses, and CodeBadRequest for a provider name that cannot name a key.
 func KeepInKeyring(p Provider) (Provider, error) {
 	if !keyring.Named(p.Name) {
-		return p, regie.Errorf(regie.CodeBadRequest, "%q names no key in a keyring: use small letters, digits, - and _",
+		return p, regie.Errorf(regie.CodeBadRequest, "%q is not a name for a key in a keyring: use small letters, digits, - and _",
 			p.Name)
 	}
 	if err := keyring.Set(p.Name, p.APIKey); err != nil {

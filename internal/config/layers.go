@@ -89,7 +89,7 @@ func (c *Config) loadLayers(system, user string) error {
 	}
 	if merged != nil {
 		if err := merged.Decode(&c.File); err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v", c.Origin["file"], err)
+			return regie.Errorf(regie.CodeBadRequest, "the configuration %s is not valid: %v", c.Origin["file"], err)
 		}
 	}
 	c.File.Approvals.Rules, c.File.Hooks = rules, hooks

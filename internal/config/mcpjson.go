@@ -55,7 +55,7 @@ func ParseMCPFile(data []byte) ([]MCPFileServer, error) {
 		return nil, nil
 	}
 	if err := jsonv2.Unmarshal(data, &file); err != nil {
-		return nil, regie.Errorf(regie.CodeBadRequest, ".mcp.json is not what names MCP servers: %v", err)
+		return nil, regie.Errorf(regie.CodeBadRequest, ".mcp.json cannot be used: %v", err)
 	}
 	var out []MCPFileServer
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
@@ -68,7 +68,7 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	s := MCPFileServer{Name: name}
 	var e mcpEntry
 	if err := jsonv2.Unmarshal(data, &e); err != nil {
-		s.Err = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json is not what names one: %v", name, err)
+		s.Err = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json cannot be used: %v", name, err)
 		return s
 	}
 	s.Command, s.Args, s.Dir, s.URL, s.env, s.headers, s.Disabled = e.Command, e.Args, e.Cwd,
@@ -115,12 +115,12 @@ func (s *MCPFileServer) Server(root string, env func(string) string) (MCPServer,
 			switch {
 			case strings.HasPrefix(found[1], "REGIE_") || slices.Contains(KeyVariables(), found[1]):
 				wrong = regie.Errorf(regie.CodeBadRequest,
-					"the server %s of .mcp.json wants the variable %s, which no workspace gets: configure it in your own regie.yaml", s.Name, found[1])
+					"the server %s of .mcp.json needs the variable %s, which workspaces do not get: configure it in your own regie.yaml", s.Name, found[1])
 			case value != "":
 				return value
 			case found[2] == "":
 				wrong = regie.Errorf(regie.CodeBadRequest,
-					"the server %s of .mcp.json wants the variable %s, which is not set", s.Name, found[1])
+					"the server %s of .mcp.json needs the variable %s, which is not set", s.Name, found[1])
 			}
 			return found[3]
 		})

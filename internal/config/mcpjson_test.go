@@ -23,13 +23,13 @@ func TestMCPFile(t *testing.T) {
 		{"an address says what it is", `{"url":"https://h"}`, config.MCPServer{URL: "https://h"}, ""},
 		{"a default", `{"command":"${CMD:-npx}","args":["${EMPTY:-}","${EMPTY:-x}","$TOKEN","${TOKEN:-y}"]}`, config.MCPServer{Command: "npx", Args: []string{"", "x", "$TOKEN", "t"}, Dir: "/w"}, ""},
 		{"a variable that is not set", `{"command":"x","args":["${NOWHERE}"]}`, config.MCPServer{}, "NOWHERE, which is not set"},
-		{"a key of a model's server", `{"command":"x","env":{"A":"${OPENAI_API_KEY}"}}`, config.MCPServer{}, "no workspace gets"},
-		{"a token of ours", `{"command":"x","env":{"A":"${REGIE_TOKEN:-x}"}}`, config.MCPServer{}, "no workspace gets"},
+		{"a key of a model's server", `{"command":"x","env":{"A":"${OPENAI_API_KEY}"}}`, config.MCPServer{}, "workspaces do not get"},
+		{"a token of ours", `{"command":"x","env":{"A":"${REGIE_TOKEN:-x}"}}`, config.MCPServer{}, "workspaces do not get"},
 		{"another type", `{"type":"sse","url":"https://h"}`, config.MCPServer{}, "not known"},
 		{"neither", `{}`, config.MCPServer{}, "needs a command"},
 		{"both", `{"command":"x","url":"https://h"}`, config.MCPServer{}, "needs a command"},
 		{"a type that contradicts", `{"type":"stdio","url":"https://h"}`, config.MCPServer{}, "needs a command"},
-		{"another form", `{"command":["x"]}`, config.MCPServer{}, "not what names one"},
+		{"another form", `{"command":["x"]}`, config.MCPServer{}, "cannot be used"},
 		{"a key twice", `{"command":"x","command":"y"}`, config.MCPServer{}, "mcp.json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

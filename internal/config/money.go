@@ -18,7 +18,7 @@ func (d *Dollars) UnmarshalYAML(node *yaml.Node) error {
 	amount, err := price.Parse(node.Value)
 	if err != nil || node.Kind != yaml.ScalarNode {
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q is no amount in US dollars: write it like 10 or 0.075, with at most six digits behind the point", node.Value)
+			"%q is not an amount in US dollars: write it like 10 or 0.075, with at most six decimals", node.Value)
 	}
 	*d = Dollars(amount)
 	return nil
@@ -35,7 +35,7 @@ func (c *Cap) UnmarshalYAML(node *yaml.Node) error {
 	}
 	if d == 0 {
 		return regie.Errorf(regie.CodeBadRequest,
-			"a budget of 0 would allow nothing: leave it out where nothing is to be bounded")
+			"a budget of 0 would allow nothing: leave it out for no limit")
 	}
 	*c = Cap(d)
 	return nil

@@ -27,19 +27,19 @@ agents: {main: {budget: {usd_per_round: 0.25, usd_per_session: 3, context_tokens
 	for content, said := range map[string]string{
 		"budget: {usd_per_day: 0}":                               "would allow nothing",
 		"budget: {usd_per_day: 0.00}":                            "would allow nothing",
-		"budget: {usd_per_day: -1}":                              "no amount",
-		"budget: {usd_per_day: 1e3}":                             "no amount",
-		"budget: {usd_per_day: ten}":                             "no amount",
-		"budget: {usd_per_day: 0.0000001}":                       "no amount",
-		"budget: {usd_per_day: [1]}":                             "a list stands",
+		"budget: {usd_per_day: -1}":                              "not an amount",
+		"budget: {usd_per_day: 1e3}":                             "not an amount",
+		"budget: {usd_per_day: ten}":                             "not an amount",
+		"budget: {usd_per_day: 0.0000001}":                       "not an amount",
+		"budget: {usd_per_day: [1]}":                             "a list was found",
 		"budget: {usd_per_dya: 1}":                               "usd_per_day",
 		"agents: {main: {budget: {usd_per_day: 0}}}":             "would allow nothing",
 		"agents: {main: {budget: {usd_per_rund: 1}}}":            "usd_per_round",
 		"agents: {main: {budget: {context_tokens: 3}}}":          "at least 1000",
 		"providers: {openai: {prices: {m: {input: 1}}}}":         "m.output is missing",
 		"providers: {openai: {prices: {m: }}}":                   "m.input is missing",
-		"providers: {openai: {prices: {m: {output: a}}}}":        "no amount",
-		"providers: {openai: {prices: {m: {in: 1, output: 1}}}}": "there is no key in",
+		"providers: {openai: {prices: {m: {output: a}}}}":        "not an amount",
+		"providers: {openai: {prices: {m: {in: 1, output: 1}}}}": "unknown key in",
 	} {
 		if _, err := load(t, content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), said) {
 			t.Errorf("%s: %v, want %q", content, err, said)

@@ -279,7 +279,7 @@ func (p *Provider) Keyless() error {
 	}
 	if p.APIKey == "" && p.away != nil {
 		return regie.Errorf(regie.CodeProviderAuth,
-			"the key of the provider %s is in the keyring, which does not give it (%s): unlock it, or run regie setup again", p.Name, p.away.Error())
+			"the key of the provider %s is in the keyring, which does not return it (%s): unlock it, or run regie setup again", p.Name, p.away.Error())
 	}
 	if !p.unset || p.APIKey != "" {
 		return nil
@@ -325,12 +325,12 @@ func checkAddress(address, origin string) error {
 	u, err := url.Parse(address)
 	if err == nil && u.User != nil { // addresses are shown
 		return regie.Errorf(regie.CodeBadRequest,
-			"the address of a server (from %s) holds a password, and must not: give the key by its own variable",
+			"the address of a server (from %s) must not contain a password: give the key in its own variable",
 			origin)
 	}
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return regie.Errorf(regie.CodeBadRequest,
-			"the address %q (from %s) is not a server's: write it like http://127.0.0.1:8000/v1", address, origin)
+			"the address %q (from %s) is not that of a server: write it like http://127.0.0.1:8000/v1", address, origin)
 	}
 	return nil
 }

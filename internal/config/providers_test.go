@@ -50,23 +50,23 @@ func TestProviders(t *testing.T) {
 		t.Errorf("%q %q: another choice changes a provider's fingerprint (%v)", other.Provider, other.Model, err)
 	}
 	for name, bad := range map[string]struct{ content, says string }{
-		"no type":          {"providers: {lab: {base_url: 'http://h'}}", "has no type"},
+		"no type":          {"providers: {lab: {base_url: 'http://h'}}", "has no known type"},
 		"unknown type":     {"providers: {lab: {type: x}}", "providers.lab.type is"},
 		"no address":       {"providers: {lab: {type: openai}}", "no address"},
 		"another's api":    {"providers: {local: {type: ollama, api: chat}}", "is of type ollama, which has no setting api"},
 		"no api":           {"providers: {lab: {type: openai, api: soap, base_url: 'http://h'}}", "use chat, responses"},
 		"no vendor":        {"providers: {lab: {type: openai, vendor: nobody}}", `vendor is "nobody"`},
 		"a vendor's type":  {"providers: {lab: {type: ollama, vendor: groq}}", "use one of ollama"},
-		"a password":       {`providers: {lab: {type: openai, base_url: "http://u:canary@127.0.0.1:1/v1"}}`, "holds a password"},
-		"an address":       {"providers: {lab: {type: openai, base_url: nowhere}}", "not a server's"},
-		"a name":           {"providers: {demo: {type: openai}}", "no name for a provider"},
+		"a password":       {`providers: {lab: {type: openai, base_url: "http://u:canary@127.0.0.1:1/v1"}}`, "must not contain a password"},
+		"an address":       {"providers: {lab: {type: openai, base_url: nowhere}}", "not that of a server"},
+		"a name":           {"providers: {demo: {type: openai}}", "not a valid provider name"},
 		"a key":            {"providers: {openai: {api_key: sk-canary}}", "api_key_env"},
 		"a small context":  {"providers: {local: {type: ollama, num_ctx: 5}}", "at least 1024"},
-		"a typo":           {"providers:\n  lab: {typ: openai}", "line 2: there is no key typ here, did you mean type?"},
-		"a typo of limits": {"limits: {chat: {max_tool_call: 3}}", "line 1: there is no key max_tool_call here, did you mean max_tool_calls?"},
+		"a typo":           {"providers:\n  lab: {typ: openai}", "line 2: unknown key typ, did you mean type?"},
+		"a typo of limits": {"limits: {chat: {max_tool_call: 3}}", "line 1: unknown key max_tool_call, did you mean max_tool_calls?"},
 		"a typo at top":    {"provider: {}", "did you mean providers?"},
-		"nothing like it":  {"colour: {}", "there is no key colour here"},
-		"an unknown agent": {"agents: {other: {}}", "no key other here"},
+		"nothing like it":  {"colour: {}", "unknown key colour"},
+		"an unknown agent": {"agents: {other: {}}", "unknown key other"},
 		"nobody":           {"agents: {main: {provider: nobody}}", `no provider "nobody"`},
 	} {
 		if _, err := load(t, bad.content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), bad.says) || strings.Contains(err.Error(), "sk-canary") {

@@ -55,11 +55,11 @@ func (r Rule) checkValues() error {
 	name, _ := r.Place()
 	switch {
 	case r.Path != "" && len(r.Argv) > 0:
-		return regie.Errorf(regie.CodeBadRequest, "it has a path and an argv: make two rules of it")
+		return regie.Errorf(regie.CodeBadRequest, "it has both a path and an argv: write two rules")
 	case slices.Contains(r.Argv, ""):
-		return regie.Errorf(regie.CodeBadRequest, "argv has an empty word")
+		return regie.Errorf(regie.CodeBadRequest, "argv has an empty element")
 	case r.Cwd != "" && (r.Path != "" || decisions[r.Decision] != regie.VerdictAllow || !r.aboutCommands()):
-		return regie.Errorf(regie.CodeBadRequest, "a cwd narrows which commands are allowed: only a rule that allows %s takes one",
+		return regie.Errorf(regie.CodeBadRequest, "cwd restricts allowed commands: only a rule that allows %s can have it",
 			commandTool)
 	case r.Cwd != "" && r.Cwd != "**" && r.Cwd != "." && !plainPlace(strings.TrimSuffix(r.Cwd, "/**")):
 		return regie.Errorf(regie.CodeBadRequest,
@@ -74,7 +74,7 @@ func (r Rule) checkValues() error {
 // checkPattern refuses what can be no name of a tool.
 func checkPattern(tool string) error {
 	if _, err := path.Match(tool, "toolkit.operation"); err != nil || !strings.ContainsAny(tool, ".*") {
-		return regie.Errorf(regie.CodeBadRequest, "%q is no tool: name one as files.write_file, or with * for any part", tool)
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a tool name: write it like files.write_file, or use * for any part", tool)
 	}
 	return nil
 }

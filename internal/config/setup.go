@@ -31,12 +31,12 @@ func (c *Config) loadSetup(env func(string) string) error {
 		return nil
 	}
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		return regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path,
+		return regie.Errorf(regie.CodeBadRequest, "%s may contain keys and can be read by others: run chmod 600 %s", path,
 			path)
 	}
 	layer, f, err := readLayer(LayerSetup, path)
 	if err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "%v; move it away and run regie setup again", err)
+		return regie.Errorf(regie.CodeBadRequest, "%v: move it away and run regie setup again", err)
 	}
 	c.setup, c.Origin["setup"] = f, path
 	c.Layers = append(c.Layers, layer)

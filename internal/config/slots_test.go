@@ -25,12 +25,12 @@ func TestSlots(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"slots: shared":          "slots is",
-		"slots: {chats: 4}":      "no key chats",
+		"slots: {chats: 4}":      "unknown key chats",
 		"slots: {chat: 0}":       "between 1 and",
 		"slots: {chat: many}":    "a whole number",
 		"slots: {api: 100001}":   "between 1 and",
-		"slots: {Exclusive: no}": "no key Exclusive",
-		"slots: [4, 1, 64]":      "a list stands",
+		"slots: {Exclusive: no}": "unknown key Exclusive",
+		"slots: [4, 1, 64]":      "a list was found",
 	} {
 		if _, err := load(t, text, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -28,7 +28,7 @@ func KeyVariables() (out []string) {
 // have; path is the file that the entry is from.
 func (p *Provider) checkType(path string) error {
 	if !slices.Contains(providerTypes, p.Type) {
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no type that is known: use %s", p.Name,
+		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no known type: use %s", p.Name,
 			path, strings.Join(providerTypes, ", "))
 	}
 	ollama, openAI := p.Type == ProviderOllama, p.Type == ProviderOpenAI

@@ -74,7 +74,7 @@ agents: {main: {provider: groq, reasoning_effort: xhigh, parallel_tool_calls: fa
 	}
 	for content, says := range map[string]string{
 		"agents: {main: {reasoning_effort: very}}":               "use none, minimal, low",
-		"agents: {main: {parallel_tool_calls: [no]}}":            "a list stands where true or false belongs",
+		"agents: {main: {parallel_tool_calls: [no]}}":            "a list was found where true or false belongs",
 		"providers: {local: {type: ollama, service_tier: flex}}": "no setting service_tier",
 	} {
 		if _, err := load(t, content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), says) {

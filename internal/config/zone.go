@@ -23,7 +23,7 @@ func (w *Workspace) checkValues() error {
 	}
 	if _, err := time.LoadLocation(w.TimeZone); err != nil || w.TimeZone == regie.LocalZone {
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q is no time zone: use a name such as Europe/Paris or UTC", w.TimeZone)
+			"%q is not a time zone: use a name such as Europe/Paris or UTC", w.TimeZone)
 	}
 	return nil
 }

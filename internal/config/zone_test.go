@@ -11,7 +11,7 @@ import (
 func TestZone(t *testing.T) {
 	for zone, want := range map[string]string{ // want is of the error, empty for none
 		"Europe/Paris": "", "UTC": "", "America/Argentina/Buenos_Aires": "",
-		"Europe/Pari": "is no time zone", "Local": "is no time zone", "+02:00": "is no time zone", "../../etc/passwd": "is no time zone",
+		"Europe/Pari": "is not a time zone", "Local": "is not a time zone", "+02:00": "is not a time zone", "../../etc/passwd": "is not a time zone",
 		"[UTC]": "must be", "{UTC: 1}": "must be",
 	} {
 		c, err := load(t, "workspace: {time_zone: "+zone+"}", nil)

@@ -90,7 +90,7 @@ func (a *Approvals) checkDecisions(ctx context.Context, edit engine.Edit, in dis
 		if preview, edited := stored.Previews[shown.CallID]; edited &&
 			!sameWorld(preview.Preconditions, shown.Preconditions) {
 			return stored, regie.Errorf(regie.CodeStalePreview,
-				"what the edited call would do is no longer what was shown: look at it again")
+				"the effect of the edited call has changed since it was shown: look at it again")
 		}
 	}
 	return stored, nil
@@ -146,7 +146,7 @@ func (a *Approvals) Review(ctx context.Context, in dispatch.DecideRequest) (disp
 		case err != nil:
 			return dispatch.Reviewed{}, err
 		case means.before != nil:
-			return dispatch.Reviewed{}, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s",
+			return dispatch.Reviewed{}, regie.Errorf(regie.CodeConflict, "%s has already answered this: %s",
 				means.before.By, string(means.before.Answer))
 		case means.edited != nil:
 			out.Reviews = append(out.Reviews, *means.edited)
@@ -279,7 +279,7 @@ func (a *Approvals) Resolve(ctx context.Context, in dispatch.ResolveRequest) err
 	switch {
 	case in.As != regie.ResolvedHappened && in.As != regie.ResolvedDidNotHappen:
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q does not say what became of the call: use happened or did_not_happen", string(in.As))
+			"%q is not an outcome of a call: use happened or did_not_happen", string(in.As))
 	case len(in.Note) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the note has more than %d bytes", maxReason)
 	}

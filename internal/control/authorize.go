@@ -157,7 +157,7 @@ func given(ids ...regie.ID) []regie.ID { return slices.DeleteFunc(ids, regie.ID.
 func refusePart(caller *access.Caller, part string) error {
 	if caller.Restricted() && part != "" {
 		return regie.Errorf(regie.CodeBadRequest,
-			"a token that is restricted to workspaces names things by their whole ids")
+			"a token restricted to workspaces must use whole ids")
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (s *Service) Serve(setupLink func() string, onRevoke func()) {
 	s.Tokens.server.Store(&tokenServer{setupLink, onRevoke})
 }
 
-var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
+var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine only reads")
 
 // author is the caller's name in logs; said is the person for whom a client says it asks.
 func (c *core) author(caller *access.Caller, said string) string {
@@ -155,7 +155,7 @@ func (c *core) root(ctx context.Context, caller *access.Caller, named string, id
 	case len(places) == 0:
 		return "", regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", named)
 	case len(places) > 1:
-		return "", regie.Errorf(regie.CodeBadRequest, "say which workspace is meant")
+		return "", regie.Errorf(regie.CodeBadRequest, "name a workspace")
 	}
 	return places[0].Root, nil
 }

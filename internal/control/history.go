@@ -29,10 +29,10 @@ func answersCalls(in *dispatch.RunRequest) bool {
 func (r *Rounds) validateClient(in *dispatch.RunRequest) error {
 	switch {
 	case in.Origin != "" && in.Origin != regie.OriginAPISession:
-		return regie.Errorf(regie.CodeBadRequest, "%q is no origin of a session", string(in.Origin))
+		return regie.Errorf(regie.CodeBadRequest, "%q is not an origin of a session", string(in.Origin))
 	case len(in.History) > 0 && len(in.Results) > 0:
 		return regie.Errorf(regie.CodeBadRequest,
-			"a request brings a history for a new session, or results for one that is there")
+			"a request carries either a history for a new session or results for an existing one")
 	case len(in.History) > maxHistory:
 		return regie.Errorf(regie.CodeBadRequest, "the history has %d messages, at most %d are allowed",
 			len(in.History), maxHistory)
@@ -56,7 +56,7 @@ func (r *Rounds) validateClient(in *dispatch.RunRequest) error {
 		size += len(in.Results[i].Content)
 	}
 	if size > maxHistoryText {
-		return regie.Errorf(regie.CodeBadRequest, "the request says %d bytes, at most %d are allowed", size,
+		return regie.Errorf(regie.CodeBadRequest, "the request has %d bytes, at most %d are allowed", size,
 			maxHistoryText)
 	}
 	if len(in.Policy.ClientTools) == 0 {

@@ -132,7 +132,7 @@ func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.Li
 			name, text := section(kind)+limitNames[i], ""
 			if *n < 0 || *n > config.MaxLimit {
 				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeBadRequest,
-					"%s cannot be %d: a limit is a whole number from 1 up, and 0 takes back what was stored", name, *n)
+					"%s cannot be %d: a limit is a whole number from 1 up, and 0 removes a stored limit", name, *n)
 			}
 			if place := l.fixedBy(kind, i); place != "" && *n > 0 {
 				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeConflict,
@@ -153,6 +153,22 @@ func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.Li
 	return l.current(ctx)
 }
 
+// checkDialect returns CodeBadRequest if a model cannot continue a run in its dialect, which is
+// fixed since its first request. A model that is not configured here fails when it is called.
+func (c *core) checkDialect(dialect regie.Dialect, provider, name string, pin regie.Hash) error {
+	model, err := c.Models(provider, pin)
+	if err != nil {
+		return nil //nolint:nilerr // the call will fail
+	}
+	can := model.Capabilities(name)
+	if dialect == regie.DialectJSON && can.NativeOnly || dialect == regie.DialectNative && !can.NativeTools {
+		return regie.Errorf(regie.CodeBadRequest,
+			"the run was started in the dialect %s, which %s does not support: choose another model, or start a new run",
+			dialect, name)
+	}
+	return nil
+}
+
 // dialect returns the dialect that the request or the agent forces, else the one that the model
 // supports (spec 3.3). It returns CodeBadRequest for JSON where the prompt cannot explain it. A
 // model that is not configured here fails when it is called.
@@ -168,7 +184,7 @@ func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Diale
 	switch can := model.Capabilities(in.Model); {
 	case forced == regie.DialectJSON && can.NativeOnly:
 		return "", regie.Errorf(regie.CodeBadRequest,
-			"the provider %s cannot be told to reply in JSON: leave the dialect out", in.Provider)
+			"the provider %s does not support replies in JSON: leave the dialect out", in.Provider)
 	case forced != "":
 		return forced, nil
 	case can.NativeTools:

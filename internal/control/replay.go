@@ -51,7 +51,7 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 	}
 	if len(named) != 1 || !in.RoundID.IsZero() != (in.Exchange > 0) {
 		return dispatch.Prompt{}, regie.Errorf(regie.CodeBadRequest,
-			"a prompt is named by a session, by a call, or by a run and the number of one of its exchanges")
+			"name a prompt by a session, by a call, or by a run and the number of one of its exchanges")
 	}
 	if in.CallPart != "" {
 		if in.CallID, err = r.Store.CallNamed(ctx, in.Root, in.CallPart); err != nil {

@@ -123,7 +123,7 @@ func (r *Rounds) namedWorkspace(ctx context.Context, in *dispatch.RunRequest) (r
 		return regie.Workspace{Root: in.Root, FoundBy: in.FoundBy}, nil
 	case in.WorkspaceID.IsZero():
 		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
-			"the request names neither a session that is there nor a workspace")
+			"the request names neither an existing session nor a workspace")
 	default:
 		return r.findWorkspace(ctx, in.WorkspaceID)
 	}
@@ -148,15 +148,15 @@ func validCommand(in *dispatch.RunRequest) error {
 	switch {
 	case storable(in.Command) != in.Command:
 		return regie.Errorf(regie.CodeBadRequest,
-			"the command holds what no shell takes (U+0000, or bytes that are no characters): write it without")
+			"the command contains U+0000 or invalid characters: remove them")
 	case in.Text != "" || len(in.Segments) > 0 || answersCalls(in) || len(in.History) > 0:
 		return regie.Errorf(regie.CodeBadRequest,
-			"a command comes alone: send what else is said as a message of its own")
+			"a command is sent alone: send other text as its own message")
 	case in.Command == "":
-		return regie.Errorf(regie.CodeBadRequest, "the command is empty: write it behind the !, as !git status")
+		return regie.Errorf(regie.CodeBadRequest, "the command is empty: write it after the !, as !git status")
 	case strings.HasPrefix(in.Command, regie.CommandMark):
 		return regie.Errorf(regie.CodeBadRequest,
-			"!! repeats nothing here: write the command itself; a message that begins with ! is written with a space before it")
+			"!! does not repeat a command here: write the command itself; to send a message that begins with !, put a space before it")
 	case len(in.Command) > shell.MaxCommand:
 		return regie.Errorf(regie.CodeBadRequest,
 			"the command has %d bytes, at most %d are allowed: put it into a file and run that",

@@ -49,6 +49,9 @@ func (r *Rounds) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest
 		return err
 	}
 	pin := cmp.Or(in.Settings, r.pinOf(in.Provider))
+	if err := r.checkDialect(round.Dialect, in.Provider, asked.Model, pin); err != nil {
+		return err
+	}
 	why := regie.Say("the settings of that provider are not here (by %s)", r.author(caller, ""))
 	return r.Store.Repin(ctx, in.RoundID, pin, regie.Fallback{
 		RoundID: in.RoundID, Exchange: round.Exchange, Provider: in.Provider, Model: asked.Model,

@@ -42,9 +42,9 @@ func (w *Workspaces) Search(ctx context.Context, in dispatch.SearchRequest) (dis
 	in.Limit = min(cmp.Or(in.Limit, foundUsually), foundMost)
 	switch {
 	case strings.TrimSpace(in.Text) == "":
-		return out, regie.Errorf(regie.CodeBadRequest, "there is nothing to look for: q is empty")
+		return out, regie.Errorf(regie.CodeBadRequest, "the query is empty: set q")
 	case len(in.Text) > maxWanted:
-		return out, regie.Errorf(regie.CodeBadRequest, "what is looked for has %d bytes, at most %d are allowed",
+		return out, regie.Errorf(regie.CodeBadRequest, "the query has %d bytes, at most %d are allowed",
 			len(in.Text), maxWanted)
 	}
 	place, err := w.findWorkspace(ctx, in.WorkspaceID)

@@ -115,10 +115,10 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 	switch {
 	case in.Type != regie.SessionChat && in.Type != regie.SessionAutomation:
 		return regie.Session{}, regie.Errorf(regie.CodeBadRequest,
-			"a session of type %q is not made by hand: use CHAT or AUTOMATION", string(in.Type))
+			"a session of type %q cannot be created: use CHAT or AUTOMATION", string(in.Type))
 	case in.WorkspaceID.IsZero():
 		return regie.Session{}, regie.Errorf(regie.CodeBadRequest,
-			"the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
+			"the request names no workspace_id: POST /api/v1/workspaces returns that of a directory")
 	}
 	in.Agent = cmp.Or(in.Agent, MainAgent)
 	err := s.checkAgent(in.Agent)

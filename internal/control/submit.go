@@ -152,7 +152,7 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 	}
 	switch size := len(said(in)); {
 	case in.Text != "" && len(in.Segments) > 0:
-		return regie.Errorf(regie.CodeBadRequest, "the message has a text and segments: send what it says once")
+		return regie.Errorf(regie.CodeBadRequest, "the message has a text and segments: send only one of them")
 	case strings.TrimSpace(said(in)) == "" && !answersCalls(in):
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
 	case size > maxText:
@@ -166,17 +166,17 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
 	case in.Limits.Negative() != "":
 		return regie.Errorf(regie.CodeBadRequest,
-			"the limit %s is below 0: leave it out, or lower it to a number from 1 on", in.Limits.Negative())
+			"the limit %s is negative: leave it out, or use a number from 1 up", in.Limits.Negative())
 	case !filepath.IsAbs(in.Root):
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case r.ReadOnly:
 		return errRunsNothing
 	case !slices.Contains([]store.WhenBusy{"", store.Queue, store.Steer, store.Reject}, in.WhenBusy):
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q does not say what becomes of a message in a busy session: use queue, steer or reject",
+			"%q is not a way to treat a message in a busy session: use queue, steer or reject",
 			string(in.WhenBusy))
 	case !slices.Contains([]regie.SessionType{"", regie.SessionChat, regie.SessionAutomation}, in.Type):
-		return regie.Errorf(regie.CodeBadRequest, "a message starts no session of type %q: use CHAT or AUTOMATION",
+		return regie.Errorf(regie.CodeBadRequest, "a message cannot start a session of type %q: use CHAT or AUTOMATION",
 			string(in.Type))
 	case !slices.Contains([]regie.Dialect{"", regie.DialectNative, regie.DialectJSON}, in.Dialect):
 		return regie.Errorf(regie.CodeBadRequest, "%q is not a dialect: use native or json", string(in.Dialect))

@@ -84,7 +84,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 func startOf(in *dispatch.RunRequest, kind regie.SessionType) (regie.Reason, error) {
 	switch {
 	case kind != "" && in.Type != "" && kind != in.Type:
-		return "", regie.Errorf(regie.CodeConflict, "the session is of type %s, and stays it: start a new one",
+		return "", regie.Errorf(regie.CodeConflict, "the session has type %s, which cannot change: start a new one",
 			string(kind))
 	case kind != "":
 		in.Type = kind

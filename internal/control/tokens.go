@@ -127,7 +127,7 @@ func limitToCaller(caller *access.Caller, in *TokenRequest) error {
 	for _, scope := range in.Scopes {
 		if slices.Contains(regie.TokenScopes(), scope) && !caller.Has(scope) {
 			return regie.Errorf(regie.CodeMissingScope,
-				"a token gives away what it has itself, and it does not have the scope %s", string(scope))
+				"a token can only grant its own scopes, and it does not have %s", string(scope))
 		}
 	}
 	if caller.Via != access.ViaToken {
@@ -149,13 +149,13 @@ func validateToken(in *TokenRequest) (err error) {
 	switch {
 	case in.Name == "":
 		return regie.Errorf(regie.CodeBadRequest,
-			"a token needs a name, by which it is known when it is to be revoked")
+			"a token needs a name, which you need to revoke it")
 	case utf8.RuneCountInString(in.Name) > maxTokenName:
 		return regie.Errorf(regie.CodeBadRequest,
 			"the name has more than %d characters", maxTokenName)
 	case access.Looks(in.Name):
 		return regie.Errorf(regie.CodeBadRequest,
-			"the name holds a token: names are shown to whoever may list them")
+			"the name contains a token: names are visible in lists")
 	case in.Workspaces != nil && len(in.Workspaces) == 0: // whoever says none does not mean all
 		return regie.Errorf(regie.CodeBadRequest,
 			"the list of workspaces is empty: name those that the token sees, or leave workspaces out for all of them")
@@ -164,12 +164,12 @@ func validateToken(in *TokenRequest) (err error) {
 			"there are %d workspaces, at most %d are allowed", len(in.Workspaces), maxTokenPlaces)
 	case in.OnApproval != "" && in.OnApproval != "deny" && in.OnApproval != "park":
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q does not say what becomes of what needs an approval: use deny or park", in.OnApproval)
+			"%q is not a way to treat calls that need an approval: use deny or park", in.OnApproval)
 	case in.NeverExpires && !in.ExpiresAt.IsZero():
 		return regie.Errorf(regie.CodeBadRequest,
 			"expires_at says when the token ends, and never_expires that it does not: send one of them")
 	case !in.ExpiresAt.IsZero() && !in.ExpiresAt.After(time.Now()):
-		return regie.Errorf(regie.CodeBadRequest, "a token that ends at %s has ended already",
+		return regie.Errorf(regie.CodeBadRequest, "a token cannot end at %s, which is in the past",
 			in.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	in.Scopes, err = regie.ValidateScopes(in.Scopes)
@@ -188,12 +188,12 @@ func (t *Tokens) LinkBrowser(ctx context.Context) (SetupLink, error) {
 	}
 	if caller.Via == access.ViaToken {
 		return SetupLink{}, regie.Errorf(regie.CodeForbidden,
-			"a token lets no browser in: a browser does everything, as the token of the data directory")
+			"only the token of the data directory can log a browser in, because a browser can do everything")
 	}
 	server := t.server.Load()
 	if server == nil {
 		return SetupLink{}, regie.Errorf(regie.CodeConflict,
-			"nothing is served to browsers from here: regie serve does")
+			"no web pages are served here: use regie serve")
 	}
 	return SetupLink{URL: server.setupLink()}, nil
 }

@@ -97,7 +97,7 @@ func placeAt(places []regie.Workspace, root string) (place regie.Workspace, ther
 // yet.
 func noNewWorkspace(root string) error {
 	return regie.Errorf(regie.CodeMissingScope,
-		"%s is no workspace yet: to make one of it needs a token with the scope %s", root, string(regie.ScopeAdmin))
+		"%s is not a workspace yet: creating one requires a token with the scope %s", root, string(regie.ScopeAdmin))
 }
 
 // ForClients returns the workspace for the sessions of an OpenAI-compatible client: that at root,
@@ -113,7 +113,7 @@ func (w *Workspaces) ForClients(ctx context.Context, root, foundBy string) (regi
 	}
 	places, err := w.visible(ctx, caller)
 	if err == nil && len(places) == 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no workspace here that the token sees")
+		err = regie.Errorf(regie.CodeNotFound, "the token can access no workspace here")
 	}
 	if err != nil {
 		return regie.Workspace{}, err
@@ -198,10 +198,10 @@ func (c *core) refuseOwn(root string) error {
 	switch {
 	case within(c.Settings.OwnDir()):
 		return regie.Errorf(regie.CodePathProtected,
-			"%s lies in Regie's own data directory: go into a project's directory", root)
+			"%s is inside Regie's data directory: change to a project's directory", root)
 	case slices.ContainsFunc(c.Private, within):
 		return regie.Errorf(regie.CodePathProtected,
-			"%s lies among Regie's own settings: go into a project's directory", root)
+			"%s is inside Regie's settings directory: change to a project's directory", root)
 	}
 	return nil
 }

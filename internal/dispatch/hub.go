@@ -264,7 +264,7 @@ func (r *reader) takeHeard(after int64) (h heard) {
 }
 
 // ErrGone says that this engine ends: a repeated request reaches the next one.
-var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
+var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has stopped")
 
 // tellBefore sends the deltas of the reply that an event ends, and returns the others.
 func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (others []Delta, err error) {

@@ -11,7 +11,7 @@ import (
 
 // ErrNoProvider says that the settings of a round's provider are not here (decision 54).
 var ErrNoProvider = regie.Errorf(regie.CodeNoModel,
-	"the run was started with other settings of the model: go on with it under the same provider, address and key, or give it another one with regie runs resume --provider")
+	"the run was started with other settings of the model: continue it with the same provider, address and key, or choose another one with regie runs resume --provider")
 
 // providerWait is how long a round waits for the settings of its provider before its session is
 // paused.
@@ -24,7 +24,7 @@ func setAside(ctx context.Context, d *Dispatcher, round regie.Round, why error) 
 		return d.store.SetAside(ctx, store.SetAside{RoundID: round.ID, Holder: d.holder})
 	}
 	said := regie.Say(
-		"the run waits for the settings of its provider %s: start regie with them, or give it another one with %s",
+		"the run waits for the settings of its provider %s: start regie with them, or choose another one with %s",
 		round.Provider, "regie runs resume "+round.ID.String()+" --provider NAME")
 	now := time.Now().UTC()
 	return d.store.SetAside(ctx, store.SetAside{

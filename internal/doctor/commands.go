@@ -21,7 +21,7 @@ func (x *exam) checkSandbox(ctx context.Context) {
 		}
 	}
 	if found.Err != nil {
-		x.addError("tier", found.Err).addFix("mend what stands above, or set shell.sandbox to auto")
+		x.addError("tier", found.Err).addFix("fix the problems above, or set shell.sandbox to auto")
 		return
 	}
 	switch found.Tier {
@@ -30,18 +30,18 @@ func (x *exam) checkSandbox(ctx context.Context) {
 	case sandbox.Landlock:
 		x.addFine("tier", "commands are confined by Landlock and seccomp: files and system calls")
 	default:
-		f := x.addWarning("tier", "nothing confines commands: a person decides on each, and unattended runs run none").
-			addFix("mend what stands above, leave shell.sandbox at auto, and work in a project's own directory on Linux")
+		f := x.addWarning("tier", "commands are not confined: a person decides on each, and unattended runs run none").
+			addFix("fix the problems above, leave shell.sandbox at auto, and work in a project's own directory on Linux")
 		f.Cause = found.Why
 	}
 	for i := range found.Checks {
 		if check := &found.Checks[i]; check.Works() && check.Tier == found.Tier {
-			x.addFine("probes", "%s attacks from inside came to nothing", strconv.Itoa(len(check.Probes)))
+			x.addFine("probes", "%s attacks from inside failed", strconv.Itoa(len(check.Probes)))
 		}
 	}
 	if x.Config.File.Shell.Network && found.Tier != sandbox.None {
-		x.addWarning("network", "commands may reach the network, and send out what they can read").
-			addFix("leave shell.network out of the settings, unless they need it")
+		x.addWarning("network", "commands can reach the network and send anything they can read").
+			addFix("remove shell.network from the settings, unless commands need it")
 	}
 }
 
@@ -69,11 +69,11 @@ func (x *exam) explainTier(check *sandbox.Check) {
 	case check.Missing != "":
 	case check.Err != nil:
 		x.addWarning("setup", "the sandbox %s does not start: %s", tier,
-			check.Err.Error()).setSubject(tier).addFix("see that it may be used here; in a container its owner decides")
+			check.Err.Error()).setSubject(tier).addFix("make sure that it may be used here; in a container its owner decides")
 	default:
 		for _, p := range check.Probes {
 			if !p.Held {
-				x.addWarning("escape", "the sandbox %s is not used: the attack %s from inside got through (%s)", tier,
+				x.addWarning("escape", "the sandbox %s is not used: the attack %s from inside succeeded (%s)", tier,
 					p.Name, p.Detail).setSubject(p.Name).
 					addFix("update the kernel and bubblewrap, and report this")
 			}

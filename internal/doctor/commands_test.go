@@ -25,15 +25,15 @@ func TestCommands(t *testing.T) {
 		fix    string
 	}{
 		{"bubblewrap", sandbox.Found{Tier: sandbox.Bubblewrap, Checks: []sandbox.Check{works(sandbox.Bubblewrap)}}, "sandbox.tier", Fine, "bubblewrap", ""},
-		{"its probes", sandbox.Found{Tier: sandbox.Bubblewrap, Checks: []sandbox.Check{works(sandbox.Bubblewrap)}}, "sandbox.probes", Fine, "2 attacks from inside came to nothing", ""},
+		{"its probes", sandbox.Found{Tier: sandbox.Bubblewrap, Checks: []sandbox.Check{works(sandbox.Bubblewrap)}}, "sandbox.probes", Fine, "2 attacks from inside failed", ""},
 		{"Landlock", sandbox.Found{Tier: sandbox.Landlock, Checks: []sandbox.Check{lacks(sandbox.Bubblewrap, sandbox.MissingBwrap), works(sandbox.Landlock)}}, "sandbox.tier", Fine, "Landlock", ""},
 		{"no bubblewrap", sandbox.Found{Tier: sandbox.Landlock, Checks: []sandbox.Check{lacks(sandbox.Bubblewrap, sandbox.MissingBwrap), works(sandbox.Landlock)}}, "sandbox.bubblewrap", Warning, "not installed", "apt install bubblewrap"},
 		{"no namespaces", sandbox.Found{Tier: sandbox.None, Checks: []sandbox.Check{lacks(sandbox.Bubblewrap, sandbox.MissingNamespaces)}}, "sandbox.namespaces", Warning, "user namespaces", "sysctl"},
 		{"no Landlock", sandbox.Found{Tier: sandbox.None, Checks: []sandbox.Check{lacks(sandbox.Landlock, sandbox.MissingLandlock)}}, "sandbox.landlock", Warning, "too old", "6.12"},
 		{"no seccomp", sandbox.Found{Tier: sandbox.None, Checks: []sandbox.Check{lacks(sandbox.Landlock, sandbox.MissingSeccomp)}}, "sandbox.seccomp", Warning, "seccomp", "CONFIG_SECCOMP_FILTER"},
 		{"another system", sandbox.Found{Tier: sandbox.None, Checks: []sandbox.Check{lacks(sandbox.Bubblewrap, sandbox.MissingSystem)}}, "sandbox.system", Warning, "no sandbox for", "Linux"},
-		{"nothing", sandbox.Found{Tier: sandbox.None}, "sandbox.tier", Warning, "nothing confines commands", "mend"},
-		{"nothing wanted", sandbox.Found{Tier: sandbox.None, Forced: true}, "sandbox.tier", Warning, "nothing confines commands", "auto"},
+		{"nothing", sandbox.Found{Tier: sandbox.None}, "sandbox.tier", Warning, "commands are not confined", "fix the problems"},
+		{"nothing wanted", sandbox.Found{Tier: sandbox.None, Forced: true}, "sandbox.tier", Warning, "commands are not confined", "auto"},
 		{"an unfit workspace", sandbox.Found{Tier: sandbox.None, Why: regie.Errorf(regie.CodeNoSandbox, "the workspace is %s", "home")}, "sandbox.tier", Warning, "the workspace is home", "project"},
 		{"a forced one that fails", sandbox.Found{Tier: sandbox.None, Forced: true, Err: regie.Errorf(regie.CodeNoSandbox, "it does not work")}, "sandbox.tier", Failed, "it does not work", "auto"},
 		{"one that does not start", sandbox.Found{Tier: sandbox.None, Checks: []sandbox.Check{{Tier: sandbox.Bubblewrap, Err: regie.Errorf(regie.CodeNoSandbox, "no loopback")}}}, "sandbox.setup", Warning, "no loopback", "container"},

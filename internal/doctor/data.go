@@ -19,7 +19,7 @@ import (
 func (x *exam) checkDataDir(context.Context) {
 	dir := x.Config.DataDir
 	if dir == "" {
-		x.addFailure("directory", "it cannot be told where the data directory is").
+		x.addFailure("directory", "the data directory cannot be determined").
 			addFix("set HOME, or name a directory of yours: export REGIE_DATA_DIR=/path/to/it")
 		return
 	}
@@ -39,7 +39,7 @@ func (x *exam) checkDataDir(context.Context) {
 			setCode(regie.CodeNoPermission).adviseDataDir()
 	}
 	if x.usable, x.present = at, at == dir; !x.present {
-		x.addFine("directory", "%s is not there yet: the first run makes it", dir).setSubject(dir)
+		x.addFine("directory", "%s does not exist yet: the first run creates it", dir).setSubject(dir)
 		return
 	}
 	x.addFine("directory", "%s (from %s)", dir, x.Config.Origin["data_dir"]).setSubject(dir)
@@ -49,7 +49,7 @@ func (x *exam) checkDataDir(context.Context) {
 		x.addFailure("private", "%s can be written by others (mode %s)", dir,
 			mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
 	case info.Mode().Perm()&0o077 != 0:
-		x.addWarning("private", "others can look into %s (mode %s)", dir,
+		x.addWarning("private", "others can read %s (mode %s)", dir,
 			mode).setSubject(dir).addCommand("chmod 700 " + Quote(dir))
 	default:
 		x.addFine("private", "you alone can enter it (mode %s)", mode)
@@ -124,11 +124,11 @@ func (x *exam) fileSystem(dir, kind string) {
 	switch kind {
 	case "":
 	case "tmpfs", "overlay":
-		x.addWarning("filesystem", "%s lies in memory or in a container's own layer (%s): it goes with a restart or with the container",
+		x.addWarning("filesystem", "%s is in memory or in a container's own layer (%s): it disappears with a restart or with the container",
 			dir, kind).adviseDataDir()
 	default:
 		x.addFailure("filesystem",
-			"%s lies on a network file system (%s): its locks cannot be relied on, two engines could write at once",
+			"%s is on a network file system (%s): its locks are unreliable, and two engines could write at once",
 			dir, kind).setCode(regie.CodeReadOnly).adviseDataDir()
 	}
 }

@@ -25,7 +25,7 @@ func (x *exam) checkDatabase(ctx context.Context) {
 	dir := x.Config.DataDir
 	in := sqlite.Inspect(check, dir, x.engineState(ctx).Running)
 	if !in.Exists {
-		x.addFine("file", "there is none yet: the first run makes it")
+		x.addFine("file", "there is none yet: the first run creates it")
 		return
 	}
 	switch code := regie.CodeOf(in.Err); {
@@ -36,7 +36,7 @@ func (x *exam) checkDatabase(ctx context.Context) {
 		return
 	case in.Err != nil:
 		x.addError("file", in.Err).setSubject(in.Path).
-			addFix("see that %s is yours (chmod 600) and close what else uses it, then: regie doctor", in.Path)
+			addFix("make sure that %s is yours (chmod 600) and that no other program uses it, then: regie doctor", in.Path)
 		return
 	}
 	x.addFine("file", "%s, %s, and %s in its log", in.Path, formatSize(uint64(in.Size)),
@@ -45,10 +45,10 @@ func (x *exam) checkDatabase(ctx context.Context) {
 	switch {
 	case in.Schema == 0 || in.Err != nil: // empty; said
 	case in.Schema < in.Newest:
-		x.addWarning("schema", "schema %s; this program writes %s, and the next run brings it there after a backup", have,
+		x.addWarning("schema", "schema %s; this version uses %s, and the next run migrates it after a backup", have,
 			want).addCommand("regie run")
 	default:
-		x.addFine("schema", "schema %s, this program's", have)
+		x.addFine("schema", "schema %s, current", have)
 	}
 	switch {
 	case len(in.Damage) > 0:
@@ -59,7 +59,7 @@ func (x *exam) checkDatabase(ctx context.Context) {
 	}
 	if in.Key != nil {
 		x.addError("key", in.Key).addFix(
-			"put audit.key back from a backup of %s; without it nothing can be written, and no log be verified", dir)
+			"restore audit.key from a backup of %s; without it nothing can be written, and no log can be verified", dir)
 	}
 }
 
@@ -69,7 +69,7 @@ func adviseRestore(f *Finding, dir string, backups []string) {
 	path := filepath.Join(dir, sqlite.FileName)
 	if len(backups) == 0 {
 		f.addFix("there is no backup beside it: restore your own backup of %s", dir)
-		f.addFix("or begin anew and keep what is there: mv %s %s", Quote(dir), Quote(dir+".broken"))
+		f.addFix("or start over and keep the old one: mv %s %s", Quote(dir), Quote(dir+".broken"))
 		return
 	}
 	broken := filepath.Join(dir, "broken-"+time.Now().UTC().Format("20060102T150405"))

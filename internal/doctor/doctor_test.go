@@ -167,7 +167,7 @@ func TestFailures(t *testing.T) {
 		}, "database.file", regie.CodeCorrupt, "there is no backup beside it", false},
 		{"begun anew", func(data string, _ *Subject) error {
 			return write(filepath.Join(data, "regie.db"), "too short", 0o600)
-		}, "database.file", regie.CodeCorrupt, "begin anew and keep what is there: mv ", false},
+		}, "database.file", regie.CodeCorrupt, "start over and keep the old one: mv ", false},
 		{"with a backup", func(data string, _ *Subject) error {
 			path := filepath.Join(data, "regie.db")
 			whole, err := os.ReadFile(path)
@@ -193,18 +193,18 @@ func TestFailures(t *testing.T) {
 		{"schema of before", func(data string, _ *Subject) error {
 			return changed(data, "UPDATE goose_db_version SET version_id = 28")
 		}, "database.schema", regie.CodeSchemaTooOld, "install the regie", false},
-		{"no audit key", func(data string, _ *Subject) error { return os.Remove(filepath.Join(data, "audit.key")) }, "database.key", regie.CodeCorrupt, "put audit.key back", false},
+		{"no audit key", func(data string, _ *Subject) error { return os.Remove(filepath.Join(data, "audit.key")) }, "database.key", regie.CodeCorrupt, "restore audit.key", false},
 		{"wrong audit key", func(data string, _ *Subject) error {
 			return write(filepath.Join(data, "audit.key"), strings.Repeat("k", 32), 0o600)
-		}, "database.key", regie.CodeCorrupt, "put audit.key back", false},
+		}, "database.key", regie.CodeCorrupt, "restore audit.key", false},
 		{"configuration", func(_ string, s *Subject) error {
-			s.ConfigFlag, s.ConfigError = "/x/regie.yaml", regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", "/x/regie.yaml", "line 2: no")
+			s.ConfigFlag, s.ConfigError = "/x/regie.yaml", regie.Errorf(regie.CodeBadRequest, "the configuration %s is not valid: %s", "/x/regie.yaml", "line 2: no")
 			return nil
 		}, "configuration.valid", regie.CodeBadRequest, "correct /x/regie.yaml", false},
 		{"a variable", func(_ string, s *Subject) error {
 			s.ConfigError = regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s", "x", "REGIE_PROVIDER", "openai")
 			return nil
-		}, "configuration.valid", regie.CodeBadRequest, "change or remove what the sentence names", false},
+		}, "configuration.valid", regie.CodeBadRequest, "change or remove the setting named above", false},
 		{"settings that all write", func(data string, s *Subject) error {
 			s.ConfigFlag = filepath.Join(filepath.Dir(data), "it's mine.yaml")
 			return write(s.ConfigFlag, "", 0o666)
@@ -372,7 +372,7 @@ func TestReadableSetup(t *testing.T) {
 	s.Env = func(name string) string { return map[string]string{"HOME": home, "LANG": "C.UTF-8"}[name] }
 	path := filepath.Join(home, ".config", "regie", "setup.yaml")
 	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), write(path, "", 0o640)))
-	s.ConfigError = regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path, path)
+	s.ConfigError = regie.Errorf(regie.CodeBadRequest, "%s may contain keys and can be read by others: run chmod 600 %s", path, path)
 	said := 0
 	for _, f := range Examine(t.Context(), s) {
 		if f.Status == Failed && f.Group == "configuration" {

@@ -15,8 +15,8 @@ func (x *exam) checkEngine(ctx context.Context) {
 	pid := cmp.Or(state.PID, "?")
 	switch {
 	case state.Unknown != nil:
-		x.addWarning("running", "it cannot be told whether an engine runs: %s",
-			systemReason(state.Unknown)).addFix("see that you may read %s",
+		x.addWarning("running", "it cannot be determined whether an engine is running: %s",
+			systemReason(state.Unknown)).addFix("check that you may read %s",
 			filepath.Join(x.Config.DataDir, "engine.lock"))
 	case !state.Running:
 		x.addFine("running", "no engine runs; a command that needs one starts it")
@@ -32,18 +32,18 @@ func (x *exam) checkEngine(ctx context.Context) {
 // checkWorkspace looks what directory an agent would work in from here.
 func (x *exam) checkWorkspace(context.Context) {
 	if x.Dir == "" {
-		x.addFailure("root", "the current directory is gone").addFix("go into one that is there: cd")
+		x.addFailure("root", "the current directory is gone").addFix("change to an existing directory: cd")
 		return
 	}
 	own := x.Config.OwnDir()
 	root, _, err := workspace.Detect(x.Dir, x.Env("HOME"), false)
 	switch {
 	case err != nil:
-		x.addError("root", err).setSubject(x.Dir).addFix("go into a project's directory, or make one: mkdir work && cd work")
+		x.addError("root", err).setSubject(x.Dir).addFix("change to a project's directory, or create one: mkdir work && cd work")
 		return
 	case own != "" && isBelow(own, root):
-		x.addFailure("root", "%s lies in Regie's own data directory: agents do not work there",
-			root).setSubject(own).addFix("go into a project's directory, or make one: mkdir work && cd work")
+		x.addFailure("root", "%s is inside Regie's data directory: agents do not work there",
+			root).setSubject(own).addFix("change to a project's directory, or create one: mkdir work && cd work")
 		return
 	}
 	x.addFine("root", "agents work in %s", root).setSubject(root)
@@ -52,7 +52,7 @@ func (x *exam) checkWorkspace(context.Context) {
 	}
 	if own != "" && isBelow(root, own) {
 		x.addWarning("data",
-			"the data directory %s lies in the workspace: agents do not come to it, but what copies, shares or deletes the workspace takes sessions and keys with it", own).
+			"the data directory %s is inside the workspace: agents cannot reach it, but copying, sharing or deleting the workspace includes its sessions and keys", own).
 			setSubject(own).adviseDataDir()
 	}
 }

@@ -22,7 +22,7 @@ func TestModel(t *testing.T) {
 		{"answers", Server{Asked: true, Models: []string{"a"}, ToolModels: []string{"a"}}, "a", "model.tools", Fine, ""},
 		{"latest", Server{Asked: true, Models: []string{"a:latest"}, ToolModels: []string{"a:latest"}}, "a", "model.tools", Fine, ""},
 		{"no tools", Server{Asked: true, Models: []string{"a"}}, "a", "model.tools", Warning, "regie models"},
-		{"no such model", Server{Asked: true, Models: []string{"a", "b"}}, "c", "model.known", Failed, "choose one that it has (a, b)"},
+		{"no such model", Server{Asked: true, Models: []string{"a", "b"}}, "c", "model.known", Failed, "choose one of its models (a, b)"},
 		{"not pulled", Server{Asked: true, Type: "ollama", Models: []string{"a"}}, "c", "model.known", Failed, "ollama pull c"},
 		{"no key", Server{}, "a", "model.key", Failed, "regie setup"},
 		{"wrong key", Server{Asked: true, Code: regie.CodeProviderAuth}, "a", "model.answers", Failed, "regie setup"},
@@ -115,8 +115,8 @@ func TestProject(t *testing.T) {
 		status  Status
 		says    string
 	}{
-		{"trusted", Project{Trusted: true, Skills: 1, Settings: 2}, "workspace.trust", Fine, "because you trust it"},
-		{"not trusted", Project{Settings: 2}, "workspace.trust", Warning, "until you trust it"},
+		{"trusted", Project{Trusted: true, Skills: 1, Settings: 2}, "workspace.trust", Fine, "because you trust them"},
+		{"not trusted", Project{Settings: 2}, "workspace.trust", Warning, "until you trust them"},
 		{"too much", Project{Unread: regie.Errorf(regie.CodeFileTooLarge, "much")}, "workspace.trust", Failed, ""},
 		{"broken", Project{Broken: regie.Errorf(regie.CodeBadRequest, "no"), File: "f"}, "workspace.project", Failed, ""},
 	} {

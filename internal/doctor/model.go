@@ -15,14 +15,14 @@ import (
 // checkModel looks at the model that answers, and at the embedder.
 func (x *exam) checkModel(ctx context.Context) {
 	if x.ConfigError != nil {
-		x.addWarning("chosen", "not looked at: the configuration has to be right first").
+		x.addWarning("chosen", "not checked: correct the configuration first").
 			addFix("correct the configuration first")
 		return
 	}
 	c := &x.Config
 	switch {
 	case c.Provider == config.ProviderDemo || c.Provider == config.ProviderReplay:
-		x.addWarning("chosen", "%s answers (from %s): that is no model", c.Provider,
+		x.addWarning("chosen", "%s answers (from %s): it is not a model", c.Provider,
 			c.Origin["provider"]).addCommand("regie setup")
 	case c.Provider == "":
 		x.addFailure("chosen",
@@ -30,7 +30,7 @@ func (x *exam) checkModel(ctx context.Context) {
 			strings.Join(config.KeyVariables(), ", "), cmp.Or(strings.Join(c.ProviderNames(), ", "), "-")).
 			setCode(regie.CodeNoModel).addCommand("regie setup")
 	case c.Model == "":
-		x.addFailure("chosen", "%s is chosen (from %s), but no model of it", c.Provider, c.Origin["provider"]).
+		x.addFailure("chosen", "%s is chosen (from %s), but no model of it is", c.Provider, c.Origin["provider"]).
 			setCode(regie.CodeNoModel).addFix("name a model with --model or REGIE_MODEL, or choose one: regie setup")
 	default:
 		x.addFine("chosen", "%s with the model %s (from %s)", c.Provider, c.Model, c.Origin["provider"])
@@ -45,7 +45,7 @@ func (x *exam) checkModel(ctx context.Context) {
 // checkServer looks at the chosen server.
 func (x *exam) checkServer(s *Server) {
 	if !s.Asked {
-		x.addFailure("key", "%s at %s wants a key, and there is none", s.Name,
+		x.addFailure("key", "%s at %s needs a key, and none is set", s.Name,
 			s.BaseURL).setCode(regie.CodeProviderAuth).
 			addCommand("regie setup")
 		return
@@ -63,9 +63,9 @@ func (x *exam) checkServer(s *Server) {
 		if s.Type == config.ProviderOllama {
 			f.addCommand("ollama pull " + Quote(model))
 		}
-		f.addFix("choose one that it has (%s): regie setup, or --model", strings.Join(s.Models, ", "))
+		f.addFix("choose one of its models (%s): regie setup, or --model", strings.Join(s.Models, ", "))
 	case !slices.Contains(s.ToolModels, model) && !slices.Contains(s.ToolModels, model+":latest"):
-		x.addWarning("tools", "%s calls no tools by itself: it is asked to write JSON, which small models do less well",
+		x.addWarning("tools", "%s has no native tool calls: it is asked to write JSON instead, which small models do less reliably",
 			model).
 			addFix("choose a model that can call tools: regie models")
 	default:
@@ -76,8 +76,8 @@ func (x *exam) checkServer(s *Server) {
 // explainServer says why the chosen server is of no use, and what to do.
 func (x *exam) explainServer(s *Server) {
 	if s.Code == regie.CodeProviderRejected || s.Code == regie.CodeProviderBusy {
-		x.addWarning("answers", "%s answers, but gives no list of models, so nothing more can be said for no money: %s",
-			s.BaseURL, s.Error).quoteSentence(s.Said).addFix("try it: regie run hello")
+		x.addWarning("answers", "%s answers but does not list its models, so nothing more can be checked free of charge: %s",
+			s.BaseURL, s.Error).quoteSentence(s.Said).addFix("test it: regie run hello")
 		return
 	}
 	f := x.addFailure("answers", "%s does not answer: %s", s.BaseURL, s.Error).quoteSentence(s.Said).setCode(s.Code)
@@ -91,7 +91,7 @@ func (x *exam) explainServer(s *Server) {
 	case s.Local:
 		f.addFix("start the server, or name another address: regie setup")
 	default:
-		f.addFix("see that the machine is on the network and the address is right, then: regie models")
+		f.addFix("check that the machine is on the network and the address is right, then: regie models")
 	}
 }
 

@@ -21,18 +21,18 @@ type Project struct {
 // checkProject checks the agent files of a workspace, and whether they take effect.
 func (x *exam) checkProject(root string, p Project) {
 	if p.Broken != nil {
-		x.addError("project", p.Broken).setSubject(p.File).addFix("correct %s; no run begins here before that", p.File)
+		x.addError("project", p.Broken).setSubject(p.File).addFix("correct %s; no run starts here before that", p.File)
 	}
 	skills, settings := strconv.Itoa(p.Skills), strconv.Itoa(p.Settings)
 	switch {
 	case p.Unread != nil:
-		x.addError("trust", p.Unread).setSubject(root).addFix("take out of .regie and .agents/skills what is not for agents")
+		x.addError("trust", p.Unread).setSubject(root).addFix("remove from .regie and .agents/skills everything that is not for agents")
 	case p.Skills+p.Settings == 0:
 	case p.Trusted:
-		x.addFine("trust", "what the workspace says to agents counts, because you trust it: skills %s, settings %s",
+		x.addFine("trust", "the workspace's skills and settings are in force, because you trust them: skills %s, settings %s",
 			skills, settings).setSubject(root)
 	default:
-		x.addWarning("trust", "what the workspace says to agents does not count until you trust it: skills %s, settings %s",
+		x.addWarning("trust", "the workspace's skills and settings are ignored until you trust them: skills %s, settings %s",
 			skills, settings).setSubject(root).addCommand("regie trust")
 	}
 	if len(p.Bad) > 0 {

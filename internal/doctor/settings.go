@@ -26,18 +26,18 @@ func (x *exam) checkSettings(context.Context) {
 		case at != "":
 			f.setSubject(at).addFix("correct %s; docs/configuration.md lists every key", at)
 		default:
-			f.addFix("change or remove what the sentence names: a variable of the environment, or a flag")
+			f.addFix("change or remove the setting named above: an environment variable or a flag")
 		}
 	case x.Config.Origin["file"] == file && file != "":
-		x.addFine("valid", "%s is read and has no unknown key", file).setSubject(file)
+		x.addFine("valid", "%s is valid and has no unknown key", file).setSubject(file)
 	default:
-		x.addFine("valid", "there is no %s; the defaults hold", file)
+		x.addFine("valid", "there is no %s; the defaults apply", file)
 	}
 	x.checkPrivacy(file, setup)
 	for _, name := range x.Config.ProviderNames() {
 		p, _ := x.Config.Named(name)
 		if err := p.Keyless(); err != nil {
-			x.addWarning("key", "the provider %s has no key that can be used: %s", name, err.Error()).
+			x.addWarning("key", "the provider %s has no usable key: %s", name, err.Error()).
 				quoteSentence(regie.SentenceOf(err)).setSubject(name).addCommand("regie setup")
 		}
 	}
@@ -67,7 +67,7 @@ func (x *exam) checkPrivacy(file, setup string) {
 		mode := info.Mode().Perm()
 		switch {
 		case mode&0o022 != 0 && path != setup:
-			x.addFailure("secrets", "%s can be written by others, who could have any command run",
+			x.addFailure("secrets", "%s can be written by others, who could make it run any command",
 				path).setSubject(path).addCommand("chmod go-w " + Quote(path))
 		case path == setup && mode&0o077 == 0: // else the error of the settings says so
 			x.addFine("secrets", "%s is readable by you alone", path).setSubject(path)

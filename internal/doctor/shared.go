@@ -18,7 +18,7 @@ func (x *exam) checkPostgres(ctx context.Context) {
 	x.addFine("server", "PostgreSQL %s at %s answers after %s", in.Version, in.Place,
 		shortDuration(in.Took)).setSubject(in.Place)
 	if in.Fsync {
-		x.addFine("fsync", "what is acknowledged is on its disk")
+		x.addFine("fsync", "acknowledged data is on disk")
 	} else {
 		x.addFailure("fsync",
 			"the server does not wait for its disk (fsync = off): a power cut loses what was acknowledged, or all of it").
@@ -27,7 +27,7 @@ func (x *exam) checkPostgres(ctx context.Context) {
 	x.checkSchema(&in)
 	if in.Key != nil {
 		x.addError("key", in.Key).
-			addFix("copy audit.key from the machine where the database was begun, or from a backup, to %s", x.Config.DataDir)
+			addFix("copy audit.key from the machine where the database was created, or from a backup, to %s", x.Config.DataDir)
 	}
 }
 
@@ -57,11 +57,11 @@ func (x *exam) checkSchema(in *postgres.Inspection) {
 		x.addError("schema", in.Err).
 			addFix("let the user %s use the schema %s, or name another one with search_path in the URL", in.User, in.Schema)
 	case in.Current == 0:
-		x.addFine("schema", "the schema %s is not there yet, or empty: the first run makes it", in.Schema)
+		x.addFine("schema", "the schema %s does not exist yet, or is empty: the first run creates it", in.Schema)
 	case in.Current < in.Newest:
-		x.addWarning("schema", "schema %s; this program writes %s, and the next run brings it there: make a backup before",
+		x.addWarning("schema", "schema %s; this version uses %s, and the next run migrates it: make a backup before",
 			have, want).addCommand("pg_dump --schema=" + Quote(in.Schema) + " …")
 	default:
-		x.addFine("schema", "schema %s, this program's, %s in %s", have, formatSize(uint64(in.Size)), in.Schema)
+		x.addFine("schema", "schema %s, current, %s in %s", have, formatSize(uint64(in.Size)), in.Schema)
 	}
 }

@@ -57,7 +57,7 @@ func TestShared(t *testing.T) {
 		}
 		t.Errorf("%s: no finding %s, %s %s, that says %q in %+v", name, id, status, code, says, about(found, true))
 	}
-	expect("before the first run", onPostgres(t, address, data, nil), "schema", Fine, "", "not there yet")
+	expect("before the first run", onPostgres(t, address, data, nil), "schema", Fine, "", "not exist yet")
 	s, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: data})
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +71,9 @@ func TestShared(t *testing.T) {
 	if bad := about(onPostgres(t, address, data, nil), false); len(bad) > 0 {
 		t.Errorf("of a healthy database: %+v", bad)
 	}
-	expect("healthy", onPostgres(t, address, data, nil), "schema", Fine, "", "this program's")
+	expect("healthy", onPostgres(t, address, data, nil), "schema", Fine, "", "current")
 	expect("without the key", onPostgres(t, address, t.TempDir(), nil), "key", Failed, regie.CodeCorrupt, "audit.key is missing")
-	expect("read-only", onPostgres(t, address+"&default_transaction_read_only=on", data, nil), "writable", Failed, regie.CodeReadOnly, "takes no writes")
+	expect("read-only", onPostgres(t, address+"&default_transaction_read_only=on", data, nil), "writable", Failed, regie.CodeReadOnly, "is read-only")
 	expect("fsync off", onPostgres(t, address, data, func(in *postgres.Inspection) { in.Fsync = false }), "fsync", Failed, "", "fsync = off")
 	storetest.PostgresExec(t, address, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)")
 	expect("a newer schema", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeNewerSchema, "schema 999")

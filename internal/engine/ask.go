@@ -86,7 +86,7 @@ func (q *asker) reviewCall(ctx context.Context, call *regie.Call, assumed []tool
 	// so that a person sees that this repeats an earlier action
 	if g := q.budget.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signatureOf(call)) {
 		preview.Warnings = append(preview.Warnings,
-			regie.Say("exactly this was done already, in an earlier reply, and nobody has said anything since: approved, it is done once more"))
+			regie.Say("this exact action was already done in an earlier reply, with no message from you since; if you approve, it is done again"))
 	}
 	judged, ok := q.judge.judged[call.ID]
 	if !ok { // it was judged by a process that is gone

@@ -112,7 +112,7 @@ func (cl *closer) concludeBatch(calls []regie.Call) conclusion {
 		out.refused = regie.SystemCommunicationCancelled
 	}
 	if out.ends {
-		out.why = regie.Say("The person denied it, or did not answer in time. Nothing of it was run.")
+		out.why = regie.Say("The person denied it, or did not answer in time. None of it was run.")
 	}
 	return out
 }
@@ -178,7 +178,7 @@ func (cl *closer) afterAnswer(calls []regie.Call, counters regie.Counters) (*reg
 		return nil, cl.endRound(counters, regie.EndAnswered, quietly)
 	case cl.exchange.Reason == regie.ExchangeNudge:
 		return nil, cl.endRound(counters, regie.EndAnswered,
-			regie.Say("the agent stopped without saying that its work is done"))
+			regie.Say("the agent stopped without declaring its work done"))
 	}
 	counters, limit := afterFailure(counters, cl.round.Limits) // an end that is none (decision 41)
 	if used := spent(counters, cl.used, cl.round.Limits); !used.IsZero() {

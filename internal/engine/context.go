@@ -56,7 +56,7 @@ func (b *contextBudget) checkFit(ctx context.Context) (before *summary, tooLarge
 	}
 	if room.Beyond(room.Fixed) {
 		return nil, regie.Errorf(regie.CodeContextTooLarge,
-			"what every prompt of this agent begins with (instructions and tools) has about %d tokens, and the model %s takes %d: use a model with a larger window, or fewer tools", room.Fixed, b.round.Model, room.Most), nil
+			"the instructions and tools of this agent have about %d tokens, and the model %s takes %d: use a model with a larger window, or fewer tools", room.Fixed, b.round.Model, room.Most), nil
 	}
 	s, err := b.planSummary(ctx, tokens, room)
 	switch {
@@ -74,7 +74,7 @@ func (b *contextBudget) checkFit(ctx context.Context) (before *summary, tooLarge
 		return nil, nil, nil
 	}
 	return nil, regie.Errorf(regie.CodeContextTooLarge,
-		"the newest message or the newest results are more than the model %s takes: about %d tokens of %d; say it in less, ask for smaller steps, or use a model with a larger window", b.round.Model, tokens, room.Most), nil
+		"the newest message or results are too long for the model %s: about %d tokens of %d; shorten it, ask for smaller steps, or use a model with a larger window", b.round.Model, tokens, room.Most), nil
 }
 
 // promptRoom returns how large the round's prompts may be.

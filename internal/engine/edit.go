@@ -48,7 +48,7 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 			"edited arguments cannot be checked without the tool: %v", away)
 	case checked.Tool == nil || checked.Definition != call.Definition:
 		return regie.Review{}, regie.Errorf(regie.CodeConflict,
-			"the tool %s is not what it was when the call was proposed: deny the call", call.Tool)
+			"the tool %s has changed since the call was proposed: deny the call", call.Tool)
 	case checked.Error != nil:
 		return regie.Review{}, regie.Errorf(regie.CodeBadArguments,
 			"the edited arguments do not fit: %s", checked.Error.Message)
@@ -97,7 +97,7 @@ func (e *Engine) waitingRun(ctx context.Context, in Edit) (*run, error) {
 		}
 	}
 	if claimed.Reply == nil {
-		return nil, regie.Errorf(regie.CodeNotFound, "the reply that the approval %s is about is not there",
+		return nil, regie.Errorf(regie.CodeNotFound, "the reply of the approval %s does not exist",
 			in.Approval.ID)
 	}
 	batch, err := e.cfg.Store.Batch(ctx, claimed.Fence, in.Approval.Exchange, claimed.Reply.ID)

@@ -213,7 +213,7 @@ func (j *judge) refuseUnasked(call *regie.Call, definition regie.ToolDefinition)
 		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", joinGrounds(judged.Grounds))
 	}
 	return regie.Errorf(regie.CodePathProtected,
-		"a person would have to be asked about this, and a query outside a session asks nobody: %s",
+		"this needs a person's approval, and a query outside a session cannot ask for one: %s",
 		joinGrounds(judged.Grounds))
 }
 
@@ -229,4 +229,4 @@ func joinGrounds(grounds []regie.Ground) string {
 const codeApprovalNeeded regie.Code = "APPROVAL_NEEDED"
 
 // failNote is why a run ends that was told to fail where an approval is needed (spec 4.4).
-var failNote = regie.Say("a call needs an approval, and this run was told to fail then")
+var failNote = regie.Say("a call needs an approval, and this run fails in that case (--on-approval fail)")

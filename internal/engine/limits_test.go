@@ -228,7 +228,7 @@ func TestAccount(t *testing.T) {
 	all := calls(act, ok, query, ok, act, ok, act, regie.CallFailed, act, regie.CallUnknown, act, regie.CallNotRun, regie.NotRunOverLimit)
 	all[2].Tool, all[5].Arguments = "files.write_file", `{"path": "a.txt",`+"\n"+` "content": "`+strings.Repeat("é", 200)+`"}`
 	got := english(accountOf(all))
-	for _, want := range []string{"Done: x.y (2), files.write_file (1).", `Not done: x.y {"path": "a.txt", "content": "é`, "Failed: x.y", "Nobody knows whether this happened: x.y"} {
+	for _, want := range []string{"Done: x.y (2), files.write_file (1).", `Not done: x.y {"path": "a.txt", "content": "é`, "Failed: x.y", "Outcome unknown: x.y"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}

@@ -174,7 +174,7 @@ func accountOf(calls []regie.Call) []regie.Sentence {
 	}
 	out = addListed(out, "Not done: %s.", left)
 	out = addListed(out, "Failed: %s.", failed)
-	return addListed(out, "Nobody knows whether this happened: %s.", unknown)
+	return addListed(out, "Outcome unknown: %s.", unknown)
 }
 
 // addListed adds a sentence that names calls, if there are any.

@@ -188,7 +188,7 @@ func (m *money) shortenReply(ctx context.Context, afford int) error {
 // PriceUnknown is the error for a model with an unknown price where a budget applies (decision 29).
 func PriceUnknown(provider, model string) error {
 	return regie.Errorf(regie.CodePriceUnknown,
-		"a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
+		"a budget is set, but the price of the model %s of %s is unknown: set providers.%s.prices in regie.yaml, or remove the budget", model, provider, provider)
 }
 
 // endOverCap ends a round if its next call could exceed a cap. Nothing is lost: a chat continues
@@ -197,7 +197,7 @@ func (r *run) endOverCap(over store.OverCap, wants store.Reservation) error {
 	limit := capSentence(over)
 	why := []regie.Sentence{
 		regie.SayOf("The run stopped because %s does not allow its next step.", limit),
-		regie.Say("Of it $%s is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used),
+		regie.Say("$%s of it is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used),
 			regie.Dollars(wants.Prompt+wants.Least)),
 	}
 	if r.isAutomation() {

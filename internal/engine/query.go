@@ -41,7 +41,7 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	definition := checked.Tool.Definition()
 	if definition.Kind != regie.KindQuery || definition.Role != "" || definition.Name == tool.ReadResult {
 		return "", regie.Errorf(regie.CodeForbidden,
-			"%s is no query of a workspace: only what reads its files can be called without a session", definition.Name)
+			"%s is not a workspace query: only tools that read its files can be called without a session", definition.Name)
 	}
 	call := regie.Call{
 		ID: regie.NewID(), Origin: regie.OriginUser, Tool: checked.Name, Kind: definition.Kind, Class: definition.Class,

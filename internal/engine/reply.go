@@ -135,7 +135,7 @@ func cutNote(reply *provider.Reply) regie.Sentence {
 	case !reply.Cut:
 		return quietly
 	case reply.HeldBack:
-		return regie.Say("the model's server held back a part of the reply above (%s)", reply.StopReason)
+		return regie.Say("the model's server filtered a part of the reply above (%s)", reply.StopReason)
 	default:
 		return regie.Say("the reply above reached the limit of its length and is cut off (%s); ask the model to go on",
 			reply.StopReason)

@@ -57,7 +57,7 @@ func newParts(s *roundState) *run {
 //	advance   the run follows what was stored
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
-		nowhere := regie.Say("the run was taken up several times without getting anywhere")
+		nowhere := regie.Say("the run was resumed several times without progress")
 		if err := r.endEarly(regie.EndNoProgress, nowhere); regie.CodeOf(err) != regie.CodeStopRequested {
 			return err
 		}
@@ -112,7 +112,7 @@ func (r *run) step(ctx context.Context) error {
 	case regie.PhaseCalls:
 		return r.runCalls(ctx)
 	default:
-		return regie.Errorf(regie.CodeCorrupt, "the round is in phase %q, which is none", string(r.round.Phase))
+		return regie.Errorf(regie.CodeCorrupt, "the round has the unknown phase %q", string(r.round.Phase))
 	}
 }
 

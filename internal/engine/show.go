@@ -202,8 +202,7 @@ func (s *showing) findStored(number int) (*store.ExchangeView, error) {
 		s.frozen = a.Head
 	}
 	if x.Request.IsZero() {
-		return nil, regie.Errorf(regie.CodeConflict, "of exchange %d nothing can be shown: no model was asked, "+
-			"its call has not ended, or what was sent is not stored", number)
+		return nil, regie.Errorf(regie.CodeConflict, "exchange %d cannot be shown: no model was asked, its call has not ended, or its request is not stored", number)
 	}
 	s.out.Stored, s.out.Purpose, s.run.exchange = x.Request, x.Purpose, x.Exchange
 	if x.Reply != nil {
@@ -247,7 +246,7 @@ func (s *showing) thawHead(ctx context.Context, number int) error {
 	}
 	var head frozenHead
 	if err := json.Unmarshal(data, &head); err != nil {
-		return regie.Errorf(regie.CodeCorrupt, "what the requests of run %s begin with cannot be read: %v",
+		return regie.Errorf(regie.CodeCorrupt, "the instructions and tools of run %s cannot be read: %v",
 			s.view.Round.ID, err)
 	}
 	s.head = provider.Head{

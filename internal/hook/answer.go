@@ -43,7 +43,7 @@ func (h *Hook) read(code int, stdout, stderr []byte) regie.HookRun {
 	}
 	var said answer
 	if err := jsonv2.Unmarshal(stdout, &said, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return h.failed(regie.Say("what it wrote is not {\"decision\": …, \"reason\": …}: %s", clip(stdout)))
+		return h.failed(regie.Say("its output is not {\"decision\": …, \"reason\": …}: %s", clip(stdout)))
 	}
 	switch said.Decision {
 	case "allow":
@@ -56,7 +56,7 @@ func (h *Hook) read(code int, stdout, stderr []byte) regie.HookRun {
 	case "forbid":
 		return regie.HookRun{Verdict: regie.VerdictForbid, Reason: clip([]byte(said.Reason))}
 	default:
-		return h.failed(regie.Say("its decision is %q, which is none of allow, ask and forbid",
+		return h.failed(regie.Say("its decision is %q instead of allow, ask or forbid",
 			clip([]byte(said.Decision))))
 	}
 }

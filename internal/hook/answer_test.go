@@ -25,7 +25,7 @@ func FuzzAnswer(f *testing.F) {
 			case code != 0 && on.Before() && ran.Verdict != regie.VerdictForbid:
 				t.Errorf("exit code %d passes: %+v", code, ran)
 			case !ran.Failure.IsZero() && on.Before() && ran.Verdict != regie.VerdictForbid:
-				t.Errorf("it could not be heard and passes: %+v", ran)
+				t.Errorf("it failed and passes: %+v", ran)
 			case len(said) > 8*maxReason || !utf8.ValidString(said):
 				t.Errorf("%d bytes: %q", len(said), said)
 			}

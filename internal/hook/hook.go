@@ -94,7 +94,7 @@ func (s *Set) Run(ctx context.Context, in regie.HookInput) []regie.HookRun {
 		began := time.Now()
 		var ran regie.HookRun
 		if err != nil {
-			ran = h.failed(regie.Say("what it is to be told cannot be written: %s", err.Error()))
+			ran = h.failed(regie.Say("its input cannot be written: %s", err.Error()))
 		} else {
 			ran = h.run(ctx, told, in.Workspace, s.environ(h.Env, in.Workspace))
 		}

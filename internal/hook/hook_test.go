@@ -106,22 +106,22 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"nothing is no objection", tool, "", "say ", "", ""},
 		{"allow is none either", tool, "", `say {"decision":"allow","reason":"fine"}`, "", ""},
-		{"ask", tool, "", `say {"decision":"ask","reason":"look"}`, regie.VerdictMustAsk, "wants it approved: look"},
-		{"ask, without a reason", tool, "", `say {"decision":"ask"}`, regie.VerdictMustAsk, "wants it approved"},
+		{"ask", tool, "", `say {"decision":"ask","reason":"look"}`, regie.VerdictMustAsk, "requires an approval: look"},
+		{"ask, without a reason", tool, "", `say {"decision":"ask"}`, regie.VerdictMustAsk, "requires an approval"},
 		{"forbid", tool, "", `say {"decision":"forbid","reason":"no"}`, regie.VerdictForbid, "forbids it: no"},
 		{"exit code 2", tool, "", "refuse not\there", regie.VerdictForbid, "forbids it: not here"},
 		{"exit code 2 counts whatever fails closed means", tool, regie.VerdictAllow, "refuse no", regie.VerdictForbid, "no"},
 		{"nobody is asked about a round", round, "", `say {"decision":"ask","reason":"look"}`, regie.VerdictForbid, "look"},
 		{"a round is refused", round, "", "refuse not today", regie.VerdictForbid, "not today"},
-		{"another exit code", tool, "", "fail", regie.VerdictForbid, "nothing passes it: it ended with exit code 3: oh no"},
-		{"it may be asked about then", tool, regie.VerdictMustAsk, "fail", regie.VerdictMustAsk, "could not be heard: it ended with exit code 3"},
+		{"another exit code", tool, "", "fail", regie.VerdictForbid, "the call is blocked: it ended with exit code 3: oh no"},
+		{"it may be asked about then", tool, regie.VerdictMustAsk, "fail", regie.VerdictMustAsk, "failed: it ended with exit code 3"},
 		{"or pass", tool, regie.VerdictAllow, "fail", "", ""},
 		{"killed", tool, "", "die", regie.VerdictForbid, "killed"},
-		{"no decision", tool, "", `say {"decision":"yes"}`, regie.VerdictForbid, `its decision is "yes"`},
-		{"a key in another case", tool, "", `say {"Decision":"allow"}`, regie.VerdictForbid, "what it wrote"},
-		{"a key twice", tool, "", `say {"decision":"forbid","decision":"allow"}`, regie.VerdictForbid, "what it wrote"},
-		{"words", tool, "", "say fine by me", regie.VerdictForbid, "what it wrote"},
-		{"more than anybody reads", tool, "", "flood", regie.VerdictForbid, "what it wrote"},
+		{"instead of allow", tool, "", `say {"decision":"yes"}`, regie.VerdictForbid, `its decision is "yes"`},
+		{"a key in another case", tool, "", `say {"Decision":"allow"}`, regie.VerdictForbid, "its output is not"},
+		{"a key twice", tool, "", `say {"decision":"forbid","decision":"allow"}`, regie.VerdictForbid, "its output is not"},
+		{"words", tool, "", "say fine by me", regie.VerdictForbid, "its output is not"},
+		{"more than anybody reads", tool, "", "flood", regie.VerdictForbid, "its output is not"},
 		{"after it nothing can be refused", after, "", "refuse no", "", ""},
 		{"after it what is written is not read", after, "", "say fine", "", ""},
 	} {
@@ -133,7 +133,7 @@ func TestAnswers(t *testing.T) {
 			if said := ran[0].Objection().String(); c.verdict != "" && !strings.Contains(said, c.says) || len(said) > 1500 {
 				t.Errorf("%q has no %q, or is too long", said, c.says)
 			}
-			if heard := strings.HasPrefix(c.do, "say") && !strings.Contains(c.says, "wrote") && !strings.Contains(c.says, "its decision"); heard && !ran[0].Failure.IsZero() {
+			if heard := strings.HasPrefix(c.do, "say") && !strings.Contains(c.says, "output") && !strings.Contains(c.says, "its decision"); heard && !ran[0].Failure.IsZero() {
 				t.Errorf("it was heard: %v", ran[0].Failure)
 			}
 		})

@@ -56,7 +56,7 @@ func (h *Hook) run(ctx context.Context, told []byte, root string, environ []stri
 	case err == nil, errors.As(err, &exited), errors.Is(err, exec.ErrWaitDelay):
 		return h.read(cmd.ProcessState.ExitCode(), stdout.data, stderr.data)
 	default:
-		return h.failed(regie.Say("it cannot be heard: %s", err.Error()))
+		return h.failed(regie.Say("it cannot be run: %s", err.Error()))
 	}
 }
 
@@ -82,7 +82,7 @@ func (h *Hook) program(root string, environ []string) (string, regie.Sentence) {
 			word = filepath.Join(h.Dir, word)
 		}
 		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() && inside(word, root) {
-			return "", regie.Say("%s lies in the workspace, where an agent can write it", word)
+			return "", regie.Say("%s is in the workspace, where an agent can change it", word)
 		}
 	}
 	return name, regie.Sentence{}

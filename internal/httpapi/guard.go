@@ -64,7 +64,7 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 			err = g.checkOrigin(r)
 		}
 		if err == nil && foreign.Check(r) != nil {
-			err = regie.Errorf(regie.CodeForbidden, "the request comes from a page of somebody else's")
+			err = regie.Errorf(regie.CodeForbidden, "the request comes from a page of another site")
 		}
 		switch {
 		case err != nil:
@@ -156,7 +156,7 @@ func (g *Guard) checkHost(host string) error {
 	if at, err := netip.ParseAddr(name); err == nil && at.IsLoopback() {
 		return nil
 	}
-	return regie.Errorf(regie.CodeForbidden, "%q is not a name of this server: regie serve --host allows more", host)
+	return regie.Errorf(regie.CodeForbidden, "%q is not a host name of this server: add it with regie serve --host", host)
 }
 
 // checkOrigin refuses requests of pages of others, those that only read among them: streams and
@@ -164,12 +164,12 @@ func (g *Guard) checkHost(host string) error {
 func (g *Guard) checkOrigin(r *http.Request) error {
 	// who says two things would be believed the one that is looked at
 	if len(r.Header.Values("Origin")) > 1 || len(r.Header.Values("Sec-Fetch-Site")) > 1 {
-		return regie.Errorf(regie.CodeForbidden, "the request says more than once which page it comes from")
+		return regie.Errorf(regie.CodeForbidden, "the request has more than one Origin")
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.URL.Path != setupPath {
-			return regie.Errorf(regie.CodeForbidden, "the request comes from a page of somebody else's")
+			return regie.Errorf(regie.CodeForbidden, "the request comes from a page of another site")
 		}
 		return nil
 	}
@@ -178,7 +178,7 @@ func (g *Guard) checkOrigin(r *http.Request) error {
 	// host counts then.
 	if err != nil || u.Host == "" || u.Host != r.Host || r.TLS != nil && u.Scheme != "https" {
 		return regie.Errorf(regie.CodeForbidden,
-			"the request comes from a page of %s, and nobody else's pages are let in", origin)
+			"the request comes from a page of %s, and pages of other sites are not accepted", origin)
 	}
 	return nil
 }
@@ -204,14 +204,14 @@ func (g *Guard) findCaller(r *http.Request) (*access.Caller, error) {
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(token), regie.TokenAPI)
 	}
 	if keys := g.readKeys(r); len(keys) > 1 {
-		return nil, regie.Errorf(regie.CodeNoToken, "the request shows more than one token")
+		return nil, regie.Errorf(regie.CodeNoToken, "the request has more than one token")
 	} else if len(keys) == 1 {
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(keys[0]), regie.TokenAPI)
 	}
 	cookie, err := r.Cookie(cookieOf(r))
 	if mount, _ := mountOf(g.Mounts, r.URL.Path); err != nil && mount.KeyHeader != "" {
 		return nil, regie.Errorf(regie.CodeNoToken,
-			"the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
+			"the request has no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
 	}
 	if err != nil {
 		return nil, access.ErrNoToken

@@ -88,20 +88,20 @@ func (k *keyedWrite) storedAnswer() (answer []byte, err error) {
 		return nil, nil
 	case k.was.Status != 0 && secret[k.id]:
 		return nil, regie.Errorf(regie.CodeConflict,
-			"this was made when the same request came first, and its secret is shown once: make another one with a key of its own")
+			"the same request already created this, and its secret is shown only once: create another one with a new key")
 	case k.was.Status != 0 && len(k.was.Answer) > 0:
 		return store.OpenAnswer(k.key, k.hash, k.was.Answer)
 	case repeatable[k.id]:
 		return nil, nil
 	case k.was.Status != 0:
 		return nil, regie.Errorf(regie.CodeConflict,
-			"this was done when the same request came first; its answer was too large to be kept")
+			"this request was already carried out; its answer was too large to store")
 	case !k.was.Left && time.Since(k.was.Begun) < beingDone:
 		return nil, regie.Errorf(regie.CodeKeyInUse,
 			"the first request with this key is still being answered: ask again in a moment")
 	default:
 		return nil, regie.Errorf(regie.CodeOutcomeUnknown,
-			"nobody knows whether the first request with this key was done: look, then ask with a new key")
+			"the outcome of the first request with this key is unknown: check it, then use a new key")
 	}
 }
 
@@ -122,7 +122,9 @@ func (k *keyedWrite) storeAnswer(ctx context.Context, status int, answer []byte,
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		_ = k.keys.ReleaseKeyed(ctx, k.hash) // it stays begun if this fails, which is true of it
+		if k.was.Fresh { // else the first request with the key may still be at work
+			_ = k.keys.ReleaseKeyed(ctx, k.hash) // it stays begun if this fails, which is true of it
+		}
 		return
 	}
 	var sealed []byte

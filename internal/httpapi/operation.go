@@ -120,7 +120,7 @@ func checkRequired(body reflect.Value) error {
 			if field.Tag.Get("required") == "true" && value.IsZero() {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 				return regie.Errorf(regie.CodeBadRequest,
-					"the request has no %s, and needs one: /docs says what it takes", name)
+					"the request needs %s: see /docs", name)
 			}
 			if err := checkRequired(value); err != nil {
 				return err
@@ -139,7 +139,7 @@ func newAddressed[B, A any](s *server, method, path, id, summary string, named f
 		func(ctx context.Context, in *request[none, B]) (out A, err error) {
 			at := named(&in.Body, in.Key)
 			if !at.IsZero() && *at != in.ID {
-				return out, regie.Errorf(regie.CodeBadRequest, "the request is about another thing than its address")
+				return out, regie.Errorf(regie.CodeBadRequest, "the request's body and address name different things")
 			}
 			*at = in.ID
 			return do(ctx, in.Body)

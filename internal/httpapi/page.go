@@ -48,7 +48,7 @@ func parseThreadCursor(text string) (after, before int64, err error) {
 		_, err = fmt.Sscanf(string(data), "messages %d %d", &after, &before)
 	}
 	if err != nil || after < 0 || before < 0 || threadCursor(after, before) != text {
-		return 0, 0, regie.Errorf(regie.CodeBadRequest, "the cursor is none of this list: begin the list anew")
+		return 0, 0, regie.Errorf(regie.CodeBadRequest, "the cursor does not belong to this list: start the list again")
 	}
 	return after, before, nil
 }

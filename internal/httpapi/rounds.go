@@ -56,7 +56,7 @@ func (s *server) checkPlace(ctx context.Context, session regie.ID, after int64) 
 	case len(found) == 0 || found[0].ID != session:
 		return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 	case after > found[0].Head:
-		return regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew",
+		return regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it again from the start",
 			found[0].Head, after)
 	}
 	return nil

@@ -28,7 +28,7 @@ func (s *server) requireScope(scope regie.TokenScope, serve http.HandlerFunc) ht
 		caller := access.From(r.Context())
 		switch {
 		case scope == "":
-			s.refuseRequest(w, r, "scope", regie.Errorf(regie.CodeForbidden, "nobody may ask for this"))
+			s.refuseRequest(w, r, "scope", regie.Errorf(regie.CodeForbidden, "this request is not allowed"))
 		case caller == nil:
 			s.refuseRequest(w, r, "token", access.ErrNoToken)
 		case scope != control.EveryCaller && !caller.Has(scope):

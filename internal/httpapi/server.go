@@ -164,7 +164,7 @@ func decodeBody(w http.ResponseWriter, r *http.Request, into any) error {
 func decodeStrict(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return regie.Errorf(regie.CodeBadRequest,
-			"the request has no body: send a JSON object, {} where nothing is to be said")
+			"the request has no body: send a JSON object, at least {}")
 	}
 	if err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return explainMisfit(err)
@@ -180,23 +180,23 @@ func explainMisfit(err error) error {
 		var own *regie.Error
 		switch {
 		case errors.Is(err, jsonv2.ErrUnknownName):
-			return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: there is no such key", at)
+			return regie.Errorf(regie.CodeBadRequest, "the request is not valid at %s: unknown key", at)
 		case errors.As(semantic.Err, &own):
-			return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %v", at, own)
+			return regie.Errorf(regie.CodeBadRequest, "the request is not valid at %s: %v", at, own)
 		case semantic.JSONPointer == "" && semantic.Err == nil:
-			return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
+			return regie.Errorf(regie.CodeBadRequest, "the request is not valid: an object is expected")
 		}
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: another type is expected", at)
+		return regie.Errorf(regie.CodeBadRequest, "the request is not valid at %s: wrong type", at)
 	}
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName) && ok:
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: the key stands there twice",
+		return regie.Errorf(regie.CodeBadRequest, "the request is not valid at %s: the key is repeated",
 			cmp.Or(string(syntax.JSONPointer), "/"))
 	case ok:
-		return regie.Errorf(regie.CodeBadRequest, "the request is no JSON from byte %d on", syntax.ByteOffset)
+		return regie.Errorf(regie.CodeBadRequest, "the request is not JSON from byte %d on", syntax.ByteOffset)
 	}
-	return regie.Errorf(regie.CodeBadRequest, "the request is no JSON")
+	return regie.Errorf(regie.CodeBadRequest, "the request is not JSON")
 }
 
 func (s *server) writeAnswer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {

@@ -86,7 +86,7 @@ func (s *server) changeSession(ctx context.Context, b SessionChange) error {
 	switch {
 	case b.State != "" && b.State != regie.SessionClosed:
 		return regie.Errorf(regie.CodeBadRequest,
-			"%s is no state that a session can be given: close it with CLOSED; pause, resume and stop have paths of their own", string(b.State))
+			"%s is not a state that can be set: use CLOSED to close a session; pause, resume and stop have their own paths", string(b.State))
 	case b.State != "" && b.Name != "":
 		return regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
 	case b.State != "":

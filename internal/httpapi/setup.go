@@ -81,7 +81,7 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *server) {
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 		if err := r.ParseForm(); err != nil || !g.useSetupLink(r.PostForm.Get("code")) {
 			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken,
-				"the setup link was used already, or is too old: regie token browser makes another one"), true)
+				"the login link was already used, or has expired: regie token browser creates another one"), true)
 			return
 		}
 		secret, until, err := g.Gate.Login(r.Context(), browserName(r.UserAgent()))

@@ -106,7 +106,7 @@ func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 	_, err := readRequest[none, none](w, r, false)
 	if err == nil && r.Header.Get("Last-Event-ID") != "" { // browsers send one by themselves only where events have ids
 		err = regie.Errorf(regie.CodeBadRequest,
-			"what happens in all sessions is told from now on, and has no place to go on from: leave %s out",
+			"events of all sessions are sent from now on and cannot be resumed: leave %s out",
 			"Last-Event-ID")
 	}
 	if err != nil {

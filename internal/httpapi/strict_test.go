@@ -85,15 +85,15 @@ func TestSlowBody(t *testing.T) {
 func TestMisfits(t *testing.T) {
 	_, handler := newEngine(t, absent)
 	for body, want := range map[string]string{
-		`{"text":"a","text":"b"}`:   "at /text: the key stands there twice",
-		`{"txet":"a"}`:              "at /txet: there is no such key",
-		`{"text":1}`:                "at /text: another type is expected",
+		`{"text":"a","text":"b"}`:   "at /text: the key is repeated",
+		`{"txet":"a"}`:              "at /txet: unknown key",
+		`{"text":1}`:                "at /text: wrong type",
 		`{"session_id":"x"}`:        "at /session_id: ",
 		`{"limits":{"turns":"x"}}`:  "at /limits/",
-		`{"text":"a`:                "is no JSON from byte ",
-		`{"text":"\x00"}`:           "is no JSON from byte ",
-		"{\"text\":\"\xff\"}":       "is no JSON from byte ",
-		`{"text":"a"} b`:            "is no JSON from byte ",
+		`{"text":"a`:                "is not JSON from byte ",
+		`{"text":"\x00"}`:           "is not JSON from byte ",
+		"{\"text\":\"\xff\"}":       "is not JSON from byte ",
+		`{"text":"a"} b`:            "is not JSON from byte ",
 		`[]`:                        "an object is expected",
 		`"a"`:                       "an object is expected",
 		strings.Repeat("[", 20_000): "",
@@ -102,7 +102,7 @@ func TestMisfits(t *testing.T) {
 		response := httptest.NewRecorder()
 		handler.ServeHTTP(response, request)
 		said := response.Body.String()
-		if response.Code != http.StatusBadRequest || !strings.Contains(said, want) || strings.Contains(said, "json") && !strings.Contains(said, "is no JSON") || strings.Contains(said, "Go ") ||
+		if response.Code != http.StatusBadRequest || !strings.Contains(said, want) || strings.Contains(said, "json") && !strings.Contains(said, "is not JSON") || strings.Contains(said, "Go ") ||
 			strings.Contains(said, "jsontext") || strings.Contains(said, "object member") {
 			t.Errorf("%.60s: %d %.300s, want %q", body, response.Code, said, want)
 		}

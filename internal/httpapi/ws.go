@@ -178,7 +178,7 @@ func (k *socket) readCommand(ctx context.Context) (said word, err error) {
 	case err != nil:
 		return said, err
 	case kind != websocket.MessageText:
-		return said, regie.Errorf(regie.CodeBadRequest, "words on a WebSocket are text")
+		return said, regie.Errorf(regie.CodeBadRequest, "messages on a WebSocket must be text")
 	}
 	err = decodeStrict(data, &said)
 	return said, err
@@ -201,7 +201,7 @@ func (k *socket) handleCommand(ctx context.Context, said word) error {
 		<-follows.over // behind the answer nothing of it comes
 		return k.writeNews(ctx, news{Type: "unsubscribed", Session: said.Session})
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "%q is no word here: use subscribe or unsubscribe", said.Type)
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a kind of message here: use subscribe or unsubscribe", said.Type)
 	}
 }
 
@@ -219,7 +219,7 @@ func (k *socket) addSubscription(ctx context.Context, said word) error {
 	switch {
 	case said.Session == everySession && said.After != 0:
 		return regie.Errorf(regie.CodeBadRequest,
-			"what happens in all sessions is told from now on, and has no place to go on from: leave %s out", "after")
+			"events of all sessions are sent from now on and cannot be resumed: leave %s out", "after")
 	case said.After < 0:
 		return regie.Errorf(regie.CodeBadRequest, "%s must be a number from %d to %d", "after", 0, int64(1)<<53)
 	}

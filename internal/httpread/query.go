@@ -42,12 +42,12 @@ func Bind(values url.Values, into any) error {
 		field, ok := known[name]
 		switch {
 		case !ok && len(names) == 0:
-			return regie.Errorf(regie.CodeBadRequest, "there is no parameter %q here%s", name, "")
+			return regie.Errorf(regie.CodeBadRequest, "unknown parameter %q%s", name, "")
 		case !ok:
-			return regie.Errorf(regie.CodeBadRequest, "there is no parameter %q here%s", name,
+			return regie.Errorf(regie.CodeBadRequest, "unknown parameter %q%s", name,
 				": "+strings.Join(names, ", "))
 		case len(given) > 1:
-			return regie.Errorf(regie.CodeBadRequest, "the parameter %q stands there more than once", name)
+			return regie.Errorf(regie.CodeBadRequest, "the parameter %q is repeated", name)
 		case given[0] == "":
 			continue
 		}

@@ -38,8 +38,8 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 		return nil, coded
 	}
 	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
-		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
+		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not arrive in time")
 	}
 	// the connection's own words name addresses of this machine
-	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
+	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body was complete")
 }

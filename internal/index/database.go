@@ -228,7 +228,7 @@ func explainError(err error, path string) error {
 		return regie.Errorf(regie.CodeDatabaseLocked, "another program holds the index %s: close it and try again (%v)",
 			path, err)
 	default:
-		return regie.Errorf(regie.CodeInternal, "the index %s failed: remove the file, it will be made again (%v)",
+		return regie.Errorf(regie.CodeInternal, "the index %s is unusable: remove the file, it is built again (%v)",
 			path, err)
 	}
 }

@@ -97,7 +97,7 @@ func TestHybrid(t *testing.T) {
 	s.Meaning = synonyms
 	root, dir, file := place(t, animals)
 	x := openWith(t, root, file, s.URL, Money{Known: true})
-	if a := find(t, x, Query{Text: "feline"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "no file has been embedded yet") {
+	if a := find(t, x, Query{Text: "feline"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "no file is embedded yet") {
 		t.Errorf("before: %+v", a)
 	}
 	e := embed(t, x)
@@ -462,7 +462,7 @@ func TestEmbedAgain(t *testing.T) {
 	if e := embed(t, other); e.Missing != 1 || e.Code != regie.CodeBadReply || !strings.Contains(e.Reason.String(), "32 dimensions where the index has 64") {
 		t.Errorf("embedded %+v", e)
 	}
-	if a := find(t, other, Query{Text: "cat"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "another one") || len(a.Hits) == 0 {
+	if a := find(t, other, Query{Text: "cat"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "another embedding model") || len(a.Hits) == 0 {
 		t.Errorf("%+v", a)
 	}
 }

@@ -21,7 +21,7 @@ func TestMoney(t *testing.T) {
 	if e.Code != regie.CodePriceUnknown || e.Missing != 100 || len(s.Requests()) != 0 || e.Priced {
 		t.Errorf("embedded %+v after %d requests", e, len(s.Requests()))
 	}
-	if a := find(t, x, Query{Text: "word1"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "nobody knows what the embedding model nomic-embed-text costs") || len(s.Requests()) != 0 {
+	if a := find(t, x, Query{Text: "word1"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "the price of the embedding model nomic-embed-text is unknown") || len(s.Requests()) != 0 {
 		t.Errorf("%+v", a)
 	}
 	// a token costs a millionth; one batch may have so many, and has few

@@ -98,7 +98,7 @@ func (x *Index) findHits(ctx context.Context, tx *sql.Tx, q Query, vector []floa
 			return err
 		}
 		if missing > 0 {
-			answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by their words alone",
+			answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by words only",
 				strconv.FormatInt(missing, 10))
 		}
 		// A chunk without a vector counts in the list of vectors as it does in that of words.

@@ -42,7 +42,7 @@ func (s *sent) vectorSize() int {
 func checkAffordable(e provider.Embedder, money *Money) error {
 	if money.Capped && !money.Known {
 		return &refusal{regie.CodePriceUnknown, regie.Say(
-			"nobody knows what the embedding model %s costs, and a budget is set: say its price in providers.%s.prices of regie.yaml", e.Model(), e.Name())}
+			"the price of the embedding model %s is unknown, and a budget is set: set providers.%s.prices in regie.yaml", e.Model(), e.Name())}
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (e *embedding) reserveNext(ctx context.Context, out *sent, next int64) erro
 	if !known {
 		return &refusal{
 			regie.CodePriceUnknown,
-			regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set",
+			regie.Say("the price of a batch of this size with the embedding model %s is unknown, and a budget is set",
 				e.embedder.Model()),
 		}
 	}
@@ -243,7 +243,7 @@ func (e *embedding) reserveNext(ctx context.Context, out *sent, next int64) erro
 			return &refusal{
 				regie.CodeOverBudget,
 				regie.Say(
-					"the budget of the day does not hold what the next texts may cost to embed ($%s of $%s is used)",
+					"the daily budget does not cover the next texts to embed ($%s of $%s is used)",
 					regie.Dollars(spent), regie.Dollars(money.PerDay)),
 			}
 		}

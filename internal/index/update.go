@@ -253,7 +253,7 @@ func (u *update) readFiles(ctx context.Context) <-chan *file {
 func (f *file) readFile(x *Index, terms *splitter) {
 	defer func() {
 		if r := recover(); r != nil {
-			f.broken = regie.Errorf(regie.CodeInternal, "the index's update broke down: %s", fmt.Sprint(r))
+			f.broken = regie.Errorf(regie.CodeInternal, "updating the index failed: %s", fmt.Sprint(r))
 		}
 	}()
 	if f.stamp.Size > x.config.MaxFile {

@@ -40,7 +40,7 @@ func (x *Index) embedQuestion(ctx context.Context, text string) ([]float32, regi
 	allowed, trial := q.breaker.Enter(time.Now(), regie.ID{}, false)
 	q.mu.Unlock()
 	if !allowed {
-		return nil, regie.Say("the embedder has failed several times and is left alone for a while")
+		return nil, regie.Say("the embedder failed several times and is tried again later")
 	}
 	inner, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
@@ -116,9 +116,9 @@ func (x *Index) nearestChunks(ctx context.Context, tx *sql.Tx, q Query, asked []
 	defer v.mu.RUnlock()
 	switch {
 	case v.set.Len() == 0:
-		return nil, regie.Say("no file has been embedded yet: regie index does it"), nil
+		return nil, regie.Say("no file is embedded yet: run regie index"), nil
 	case v.set.Dimensions() != len(asked):
-		return nil, regie.Say("the embedding model is another one than the files were embedded with"), nil
+		return nil, regie.Say("the files were embedded with another embedding model"), nil
 	}
 	near, err := v.set.Search(asked, limit, keep, func(ids []int64, each func(int64, []byte)) error {
 		slices.Sort(ids) // as they lie in the file

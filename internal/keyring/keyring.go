@@ -84,7 +84,7 @@ func explain(err error, name string) error {
 	case errors.Is(err, system.ErrNotFound):
 		return regie.Errorf(regie.CodeNotFound, "the keyring has no key %s", name)
 	case errors.Is(err, errSlow):
-		return regie.Errorf(regie.CodeTimeout, "the keyring did not answer within %s: it may wait to be unlocked",
+		return regie.Errorf(regie.CodeTimeout, "the keyring did not answer within %s: it may be locked",
 			patience.String())
 	default:
 		return regie.Errorf(regie.CodeNoPermission, "the keyring cannot be used: %s", err.Error())

@@ -155,7 +155,7 @@ func (s *server) findWait(ctx context.Context, text string) (id, session regie.I
 	case len(inbox.Questions) > 0:
 		session = inbox.Questions[0].SessionID
 	default:
-		return id, session, regie.Errorf(regie.CodeNotFound, "nothing waits for a person under %s here", id)
+		return id, session, regie.Errorf(regie.CodeNotFound, "no open approval or question has the id %s here", id)
 	}
 	_, err = s.findSession(ctx, session.String(), regie.ScopeApprove) // of this workspace
 	return id, session, err
@@ -174,7 +174,7 @@ func (s *server) decideApproval(ctx context.Context, request *mcp.CallToolReques
 		}
 		answer := regie.Answer(v.Decision)
 		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
-			return status{}, regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny",
+			return status{}, regie.Errorf(regie.CodeBadRequest, "%q is not a decision: use allow or deny",
 				plain.Line(truncateText(v.Decision, 40)))
 		}
 		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})

@@ -38,7 +38,7 @@ func (s *sessionWriter) WriteHeader(status int) {
 		return
 	}
 	refuse(s.ResponseWriter, s.request, regie.Errorf(regie.CodeNotFound,
-		"there is no such MCP session here: begin one by initialize"))
+		"there is no such MCP session here: start one with initialize"))
 }
 
 // Write implements http.ResponseWriter.

@@ -16,7 +16,7 @@ func TestHTTPProblems(t *testing.T) {
 		t.Errorf("%d %s %s", status, kind, said)
 	}
 	status, kind, said = post(t, b.serve(), `{"jsonrpc":"2.0","id":1,"method":"ping","method":"initialize"}`)
-	if status != http.StatusBadRequest || kind != "application/problem+json" || !strings.Contains(said, "each key stands once") {
+	if status != http.StatusBadRequest || kind != "application/problem+json" || !strings.Contains(said, "repeated keys") {
 		t.Errorf("a key twice: %d %s %s", status, kind, said)
 	}
 }

@@ -82,7 +82,7 @@ func (s *server) callQuery(ctx context.Context, name string, arguments json.RawM
 		}
 		if raw, ok := members[paramWorkspace]; ok {
 			if err := json.Unmarshal(raw, &named); err != nil {
-				return "", regie.Errorf(regie.CodeBadArguments, "the parameter %q is a text", paramWorkspace)
+				return "", regie.Errorf(regie.CodeBadArguments, "the parameter %q must be a text", paramWorkspace)
 			}
 			delete(members, paramWorkspace)
 			arguments, _ = json.Marshal(members) // of what was just read

@@ -221,10 +221,10 @@ func (s *server) callWorkspace(ctx context.Context, named string) (regie.Workspa
 	}
 	if len(found) == 0 && named != "" {
 		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound,
-			"there is no workspace %q here: list_workspaces has those that are known", plain.Line(truncateText(named, 200)))
+			"there is no workspace %q here: list_workspaces shows the known ones", plain.Line(truncateText(named, 200)))
 	}
 	return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
-		"say which workspace is meant, by its id: list_workspaces has them")
+		"name a workspace by its id: list_workspaces shows them")
 }
 
 // truncateText shortens a text to a number of bytes, and says so.
@@ -251,7 +251,7 @@ func checkMessages(next http.Handler) http.Handler {
 		if r.Method == http.MethodPost {
 			body, err := httpread.Body(w, r, maxBody)
 			if err == nil && !jsontext.Value(body).IsValid() {
-				err = regie.Errorf(regie.CodeBadRequest, "a message is one JSON value in UTF-8 in which each key stands once")
+				err = regie.Errorf(regie.CodeBadRequest, "a message is one JSON value in UTF-8 without repeated keys")
 			}
 			if err != nil {
 				refuse(w, r, err)

@@ -29,7 +29,7 @@ func (f *frames) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if len(bytes.TrimSpace(line)) > 0 && !jsontext.Value(line).IsValid() {
-			return 0, regie.Errorf(regie.CodeBadRequest, "a message is one JSON value in UTF-8 in which each key stands once")
+			return 0, regie.Errorf(regie.CodeBadRequest, "a message is one JSON value in UTF-8 without repeated keys")
 		}
 		f.left = line
 	}

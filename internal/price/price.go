@@ -122,7 +122,7 @@ func Parse(text string) (int64, error) {
 	if whole == "" || strings.HasSuffix(text, ".") || len(whole) > 6 || len(part) > 6 ||
 		strings.Trim(digits, "0123456789") != "" {
 		return 0, regie.Errorf(regie.CodeBadRequest,
-			"%q is no amount in dollars: write it like 0.075, with at most six digits behind the point", text)
+			"%q is not an amount in dollars: write it like 0.075, with at most six decimals", text)
 	}
 	var amount int64
 	for _, digit := range whole + (part + "000000")[:6] {

@@ -61,9 +61,9 @@ func (f Fault) Correction(french bool) string {
 // Notice is the message about it for people.
 func (f Fault) Notice() regie.Sentence {
 	if f == FaultRaw {
-		return regie.Say("the answer shows raw JSON; it is asked for again in plain words")
+		return regie.Say("the answer shows raw JSON; the model is asked again for plain words")
 	}
-	return regie.Say("the answer apologises for what succeeded; it is asked for again")
+	return regie.Say("the answer apologises for an action that succeeded; the model is asked again")
 }
 
 // AnswerTo makes what an answer is judged by from the thread before it.

@@ -238,7 +238,7 @@ func (g *guarded) refused(name string, now time.Time) *Error {
 		"the provider %s has failed %d times in a row; it is asked again in %s", name, g.failures, wait.String())
 	if wait == 0 {
 		said = regie.Errorf(regie.CodeProviderBusy,
-			"the provider %s has failed %d times in a row; whether it works again is being tried", name, g.failures)
+			"the provider %s has failed %d times in a row; it is being tried again", name, g.failures)
 	}
 	return &Error{Code: regie.CodeProviderBusy, Retryable: true, RetryAfter: wait, Message: said.Error(), Err: ErrOpen}
 }

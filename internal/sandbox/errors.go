@@ -15,7 +15,7 @@ func errForced(tier Tier) error {
 
 func errLate() error {
 	return regie.Errorf(regie.CodeStale,
-		"the command was not run: this engine stood still, and another one may have taken the session over meanwhile")
+		"the command was not run: this engine was suspended, and another one may have taken the session over")
 }
 
 // explainUnfit says why commands cannot be confined in a workspace.

@@ -19,7 +19,7 @@ func runGroup(ctx context.Context, c Command, env []string) (Result, error) {
 	}
 	path, err := exec.LookPath(c.Argv[0])
 	if err != nil {
-		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program here: %s", c.Argv[0])
+		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program: %s", c.Argv[0])
 	}
 	parent := ctx
 	if c.Timeout > 0 {

@@ -95,7 +95,7 @@ func (s *Sandbox) prepareHelper(c *Command, j *job, who identity, env []string,
 		}
 		bwrap := s.findBwrap()
 		if err != nil || bwrap == "" {
-			return nil, nil, regie.Errorf(regie.CodeNoSandbox, "bubblewrap is not there any more: nothing was run")
+			return nil, nil, regie.Errorf(regie.CodeNoSandbox, "bubblewrap is no longer installed: nothing was run")
 		}
 		cmd.Path, cmd.Args, cmd.Err = bwrap, append([]string{"bwrap"}, s.bwrapArgs(c, who, helper, env, n)...), nil
 		if who.uid != 0 {
@@ -164,7 +164,7 @@ func (r *running) runHelper(ctx context.Context, j job) (Result, error) {
 	}
 	line, err := json.Marshal(j)
 	if err != nil {
-		return Result{}, regie.Errorf(regie.CodeInternal, "the command cannot be handed over: %v", err)
+		return Result{}, regie.Errorf(regie.CodeInternal, "the command cannot be passed on: %v", err)
 	}
 	pipes, theirs, err := r.openPipes()
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *running) runHelper(ctx context.Context, j job) (Result, error) {
 		close(gone)
 	}()
 	if err := <-exited; err != nil {
-		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the helper that confines commands cannot be started: %v",
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the sandbox helper cannot be started: %v",
 			err)
 	}
 	said := NewExcerpt(300)
@@ -240,7 +240,7 @@ func (e ended) nameResult(result Result, said *Excerpt) (Result, error) {
 	case e.report.Late:
 		return Result{}, errLate()
 	case e.report.Refused != "" && e.report.NoEntry:
-		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program here: %s", e.report.Refused)
+		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program: %s", e.report.Refused)
 	case e.report.Refused != "":
 		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the command was not run: %s", e.report.Refused)
 	case !e.started && result.Stopped:
@@ -252,7 +252,7 @@ func (e ended) nameResult(result Result, said *Excerpt) (Result, error) {
 		return result, nil
 	case !e.report.Done:
 		return result, regie.Errorf(regie.CodeToolError,
-			"the helper that watches the command was ended: nobody knows how the command ended")
+			"the helper that watches the command was ended: the outcome of the command is unknown")
 	}
 	result.Exit, result.Left, result.Exceeded = e.report.Exit, e.report.Left, e.report.Exceeded
 	if e.report.Signal != 0 {

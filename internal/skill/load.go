@@ -81,7 +81,7 @@ func Load(places []Place) Set {
 			case taken[s.Name] != "":
 				out.note(Notice{
 					Origin: p.Origin, Dir: at, Refused: true,
-					Text: regie.Say("there is a skill of this name in %s, which is taken instead", taken[s.Name]),
+					Text: regie.Say("a skill of this name in %s is used instead", taken[s.Name]),
 				})
 			case len(out.Skills) >= maxSkills:
 				out.note(Notice{
@@ -171,7 +171,7 @@ func unread(why regie.Code, name string) error {
 	case regie.CodeSpecialFile:
 		return regie.Errorf(why, "%s is not a regular file", name)
 	case regie.CodePathProtected:
-		return regie.Errorf(why, "%s may hold a secret, and is not read", name)
+		return regie.Errorf(why, "%s may contain a secret and is not read", name)
 	default:
 		return regie.Errorf(why, "%s cannot be read", name)
 	}

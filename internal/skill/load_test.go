@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 	}
 	for dir, says := range map[string]string{
 		".regie/skills/bad": "true SKILL.md does not begin", ".regie/skills/linked": "true .regie/skills/linked is a link", ".regie/skills/fifo": "true .regie/skills/fifo/SKILL.md is not a regular file",
-		".regie/skills/a": "false a/secret.env may hold a secret", "/home/me/skills/b": "true there is a skill of this name in .regie/skills/b", "/home/me/skills/c": "false allowed-tools grants nothing",
+		".regie/skills/a": "false a/secret.env may contain a secret", "/home/me/skills/b": "true a skill of this name in .regie/skills/b", "/home/me/skills/c": "false allowed-tools has no effect",
 		"/gone": "true no",
 	} {
 		if !strings.HasPrefix(told[dir], says) {

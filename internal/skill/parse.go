@@ -78,7 +78,7 @@ func Parse(dir string, data []byte) (s Skill, notes []regie.Sentence, err error)
 		return Skill{}, nil, err
 	}
 	if s.Name != dir {
-		return Skill{}, nil, bad("the skill is called %q and lies in a directory %q: give both one name", s.Name,
+		return Skill{}, nil, bad("the skill is called %q but is in a directory %q: use the same name", s.Name,
 			plain.Line(dir))
 	}
 	return s, notes, nil
@@ -123,11 +123,11 @@ func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence,
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
 		return nil, nil,
-			bad("the front matter of SKILL.md is not YAML (a text with a colon in it stands in quotes): %s",
+			bad("the front matter of SKILL.md is not YAML (put a text with a colon in quotes): %s",
 				plain.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, nil, bad("the front matter of SKILL.md is not keys with values")
+		return nil, nil, bad("the front matter of SKILL.md is not a list of keys with values")
 	}
 	left := maxNodes
 	if err := simple(doc.Content[0], 1, &left); err != nil {
@@ -139,12 +139,12 @@ func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence,
 		key := pairs[i].Value
 		switch {
 		case fields[key] != nil:
-			return nil, nil, bad("line %d of SKILL.md: the key %s stands twice", pairs[i].Line+1, plain.Line(key))
+			return nil, nil, bad("line %d of SKILL.md: the key %s is repeated", pairs[i].Line+1, plain.Line(key))
 		case !known[key]:
-			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is none of the format, and is not used",
+			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is not part of the format and is ignored",
 				fmt.Sprint(pairs[i].Line+1), plain.Line(plain.Clip(key, 60))))
 		case key == "allowed-tools":
-			notes = append(notes, regie.Say("allowed-tools grants nothing here: what runs is asked about as ever"))
+			notes = append(notes, regie.Say("allowed-tools has no effect in Regie: approvals apply as usual"))
 		}
 		fields[key] = pairs[i+1]
 	}
@@ -159,11 +159,11 @@ func simple(n *yaml.Node, depth int, left *int) error {
 	case depth > maxDepth:
 		return bad("line %d of SKILL.md: the front matter is nested deeper than %d levels", n.Line+1, maxDepth)
 	case n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.Tag == "!!merge":
-		return bad("line %d of SKILL.md: anchors, aliases and tags are not taken in a front matter", n.Line+1)
+		return bad("line %d of SKILL.md: anchors, aliases and tags are not supported in a front matter", n.Line+1)
 	}
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind != yaml.ScalarNode {
-			return bad("line %d of SKILL.md: a key is a word", child.Line+1)
+			return bad("line %d of SKILL.md: a key must be a word", child.Line+1)
 		}
 		if err := simple(child, depth+1, left); err != nil {
 			return err
@@ -190,10 +190,10 @@ func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
 		return bad("the front matter of SKILL.md has no name")
 	case !ValidName(s.Name):
 		return bad(
-			"%q is no name for a skill: use small letters, digits and single hyphens, at most 64, as in pdf-forms",
+			"%q is not a valid skill name: use small letters, digits and single hyphens, at most 64, as in pdf-forms",
 			s.Name)
 	case s.Description == "":
-		return bad("the front matter of SKILL.md has no description, by which a model would know what the skill is for")
+		return bad("the front matter of SKILL.md has no description, which tells a model when to use the skill")
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
 // line reads a text that people see on one line.
 func line(key string, n *yaml.Node, most int) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return "", bad("line %d of SKILL.md: %s is no text", n.Line+1, plain.Line(plain.Clip(key, 60)))
+		return "", bad("line %d of SKILL.md: %s is not text", n.Line+1, plain.Line(plain.Clip(key, 60)))
 	}
 	text := strings.Join(strings.Fields(n.Value), " ")
 	if size := utf8.RuneCountInString(text); size > most {
@@ -210,7 +210,7 @@ func line(key string, n *yaml.Node, most int) (string, error) {
 	}
 	for _, r := range text {
 		if plain.Hidden(r) {
-			return "", bad("line %d of SKILL.md: %s holds the character %s, which acts or cannot be seen", n.Line+1,
+			return "", bad("line %d of SKILL.md: %s contains the control or invisible character %s", n.Line+1,
 				plain.Line(plain.Clip(key, 60)), fmt.Sprintf("U+%04X", r))
 		}
 	}

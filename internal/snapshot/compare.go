@@ -369,7 +369,7 @@ func (c *Changes) Said() (out []regie.Sentence) {
 		out = append(out, regie.Say("files changed: %s", Names(c.markedNames(), n)))
 	}
 	if n := c.Uncovered; n > 0 {
-		out = append(out, regie.Say("changed, moved or made, and not covered by an undo: %s",
+		out = append(out, regie.Say("changed or created, and not covered by undo: %s",
 			Names(c.Names[:min(3, len(c.Names))], n)))
 	}
 	return out

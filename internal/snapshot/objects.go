@@ -185,11 +185,11 @@ func (o *objects) getContent(h regie.Hash) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, regie.Errorf(regie.CodeNotFound, "what the file held before is no longer there")
+		return nil, regie.Errorf(regie.CodeNotFound, "the former content of the file is no longer stored")
 	case err != nil:
 		return nil, err
 	case regie.HashOf(data) != h:
-		return nil, regie.Errorf(regie.CodeCorrupt, "what was kept of the file is damaged")
+		return nil, regie.Errorf(regie.CodeCorrupt, "the saved copy of the file is damaged")
 	}
 	return data, nil
 }

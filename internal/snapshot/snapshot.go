@@ -154,7 +154,7 @@ func (p *place) readTree(name regie.Hash) (*tree, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, regie.Errorf(regie.CodeNotFound,
-			"what the workspace held before the command is no longer kept here")
+			"the content of the workspace before the command is no longer stored here")
 	case err != nil:
 		return nil, err
 	case regie.HashOf(data) != name:
@@ -307,9 +307,9 @@ func explainError(err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return regie.Errorf(regie.CodeDiskFull,
-			"the disk is full: what the command may change could not be secured, so it was not run")
+			"the disk is full: the files that the command may change could not be backed up, so it was not run")
 	default:
 		return regie.Errorf(regie.CodeToolError,
-			"what the command may change could not be secured, so it was not run: %v", err)
+			"the files that the command may change could not be backed up, so it was not run: %v", err)
 	}
 }

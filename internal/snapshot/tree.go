@@ -96,4 +96,4 @@ func decodeTree(data []byte) (*tree, error) {
 	return t, nil
 }
 
-var errTree = regie.Errorf(regie.CodeCorrupt, "what was noted of the workspace before the command cannot be read")
+var errTree = regie.Errorf(regie.CodeCorrupt, "the record of the workspace before the command cannot be read")

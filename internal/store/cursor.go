@@ -49,5 +49,5 @@ func ParseCursor(list, text string) (Mark, error) {
 			return Mark{At: time.UnixMicro(micros).UTC(), ID: id}, nil
 		}
 	}
-	return Mark{}, regie.Errorf(regie.CodeBadRequest, "the cursor is none of this list: begin the list anew")
+	return Mark{}, regie.Errorf(regie.CodeBadRequest, "the cursor does not belong to this list: start the list again")
 }

@@ -73,7 +73,7 @@ func OpenAnswer(key string, hash regie.Hash, sealed []byte) ([]byte, error) {
 	}
 	answer, err := seal.Open(nil, nil, sealed, hash[:])
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeCorrupt, "the answer that was kept for this key cannot be read")
+		return nil, regie.Errorf(regie.CodeCorrupt, "the stored answer for this key cannot be read")
 	}
 	return answer, nil
 }

@@ -15,7 +15,6 @@ type Proxied struct {
 	Provider    string
 	Model       string
 	Code        regie.Code // why it brought no answer; empty where it did
-	Cached      bool       // the answer came from the response cache, not from the provider
 	Usage       regie.Usage
 	Money       regie.Money // Reserved is what was reserved for it under a cap
 	StartedAt   time.Time

@@ -296,12 +296,12 @@ type Thread struct {
 }
 
 // ErrElsewhere says that another live process holds the session.
-var ErrElsewhere = regie.Errorf(regie.CodeConflict, "another process holds this session: its run goes on there")
+var ErrElsewhere = regie.Errorf(regie.CodeConflict, "another process has this session: its run continues there")
 
 // ErrNewerSchema says that a newer program has migrated the database while this engine runs. The
 // engine has to end, because it does not know the new schema.
 var ErrNewerSchema = regie.Errorf(regie.CodeNewerSchema,
-	"a newer program has migrated the database: this engine ends, go on with the newer program")
+	"a newer version has migrated the database: this engine stops, use the newer version")
 
 // Orphan is a running round without a live holder (decision 25).
 type Orphan struct {

@@ -73,4 +73,4 @@ func RunIsOpen(state regie.SessionState) error {
 
 // ErrUndoing says that an undo of the workspace is intended and not done: rounds of its session,
 // and other undos, wait for it.
-var ErrUndoing = regie.Errorf(regie.CodeConflict, "an undo in this workspace is under way: try again when it is done")
+var ErrUndoing = regie.Errorf(regie.CodeConflict, "another undo is in progress in this workspace: try again when it has finished")

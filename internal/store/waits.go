@@ -75,7 +75,7 @@ const (
 // ErrLeavesWaits refuses a message that would answer or withdraw an open request, where its sender
 // lacks the scope to do so.
 var ErrLeavesWaits = regie.Errorf(regie.CodeMissingScope,
-	"the session waits for a person's word: to answer or to withdraw what was asked needs a token with the scope %s",
+	"the session waits for an answer: answering or withdrawing it requires a token with the scope %s",
 	string(regie.ScopeApprove))
 
 // InboxFilter selects open requests to people.

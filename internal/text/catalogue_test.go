@@ -3,10 +3,12 @@ package text
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -15,51 +17,152 @@ import (
 	"unicode"
 )
 
-var update = flag.Bool("update", false, "add the missing sentences to fr.json, empty, and remove those that no code has any more")
+var update = flag.Bool("update", false, "bring en.json and fr.json to the sentences of the code")
 
-// TestCatalogue compares the sentences of the code with the French catalogue.
+// TestCatalogue compares the sentences of the code with the catalogue.
 func TestCatalogue(t *testing.T) {
-	french := map[string]string{}
-	if err := json.Unmarshal(frenchJSON, &french); err != nil {
-		t.Fatalf("fr.json cannot be read: %v", err)
+	var english, french map[string]string // by id
+	if err := errors.Join(json.Unmarshal(englishJSON, &english), json.Unmarshal(frenchJSON, &french)); err != nil {
+		t.Fatalf("the catalogue cannot be read: %v", err)
 	}
 	c := collect(t)
 	if len(c.sentences) < 50 {
 		t.Fatalf("only %d sentences were found in the code: the search is broken", len(c.sentences))
 	}
 	if *update {
-		write(t, french, c.sentences)
+		for _, line := range updateCatalogue(english, french, c.sentences) {
+			t.Log(line)
+		}
+		writeCatalogue(t, "en.json", english)
+		writeCatalogue(t, "fr.json", french)
 	}
-	for _, problem := range compare(c, french) {
+	ids, sentences := map[string]string{}, map[string]string{}
+	for id, sentence := range english {
+		if other, twice := ids[sentence]; twice {
+			t.Errorf("en.json: %s and %s are the same sentence %q", id, other, sentence)
+		}
+		ids[sentence], sentences[sentence] = id, french[id]
+	}
+	for id := range french {
+		if _, there := english[id]; !there {
+			t.Errorf("fr.json: en.json has no %s", id)
+		}
+	}
+	for _, problem := range compare(c, sentences) {
 		t.Error(problem)
 	}
 }
 
-// write brings fr.json to the sentences of the code.
-func write(t *testing.T, french map[string]string, sentences []sentence) {
-	t.Helper()
-	wanted := map[string]bool{}
+// updateCatalogue brings the catalogue to the sentences of the code, and returns what it changed. A
+// sentence that is new in a place where another one has gone is that one, reworded.
+func updateCatalogue(english, french map[string]string, sentences []sentence) (changes []string) {
+	ids, gone := map[string]string{}, map[string]string{}
+	for id, sentence := range english {
+		ids[sentence], gone[id] = id, sentence
+	}
 	for _, s := range sentences {
-		wanted[s.text] = true
-		if _, there := french[s.text]; !there && needsFrench(s) {
-			french[s.text] = ""
+		delete(gone, ids[s.text])
+	}
+	for _, s := range sentences {
+		if _, there := ids[s.text]; there || !needsFrench(s) {
+			continue
+		}
+		id, like := newID(s, english), 0.5
+		for _, other := range slices.Sorted(maps.Keys(gone)) {
+			if alike := similarity(gone[other], s.text); alike > like && sameVerbs(gone[other], s.text) == nil {
+				id, like = other, alike
+			}
+		}
+		if before, reworded := gone[id]; reworded {
+			changes = append(changes, fmt.Sprintf("reworded, check its French: %s: %q is now %q", id, before, s.text))
+			delete(gone, id)
+		} else {
+			changes = append(changes, fmt.Sprintf("new: %s: %q", id, s.text))
+			french[id] = ""
+		}
+		ids[s.text], english[id] = id, s.text
+	}
+	for id, sentence := range gone {
+		changes = append(changes, fmt.Sprintf("removed: %s: %q", id, sentence))
+		delete(english, id)
+		delete(french, id)
+	}
+	return changes
+}
+
+// newID returns a free id for a sentence: its package, and its first words.
+func newID(s sentence, taken map[string]string) string {
+	area := path.Base(path.Dir(s.at))
+	if area == "." {
+		area = "regie"
+	} else if strings.HasPrefix(s.at, "cmd/") {
+		area = "cli"
+	}
+	words := strings.FieldsFunc(strings.ToLower(verb.ReplaceAllString(s.text, " ")), func(r rune) bool {
+		return r < '0' || r > '9' && r < 'a' || r > 'z'
+	})
+	id := area + "." + strings.Join(words[:min(len(words), 5)], "-")
+	for n := 2; ; n++ {
+		if _, there := taken[id]; !there {
+			return id
+		}
+		id = strings.TrimRight(id, "0123456789-") + "-" + strconv.Itoa(n)
+	}
+}
+
+// similarity returns the share of words that two sentences have in common, from 0 to 1.
+func similarity(a, b string) float64 {
+	words, both := map[string]bool{}, 0
+	for _, word := range strings.Fields(a) {
+		words[word] = true
+	}
+	in := strings.Fields(b)
+	for _, word := range in {
+		if words[word] {
+			both++
 		}
 	}
-	maps.DeleteFunc(french, func(english, translation string) bool {
-		if !wanted[english] {
-			t.Logf("removed: %q: %q", english, translation)
-		}
-		return !wanted[english]
-	})
+	return float64(both) / float64(max(len(words), len(in), 1))
+}
+
+func writeCatalogue(t *testing.T, name string, sentences map[string]string) {
+	t.Helper()
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(french); err != nil {
+	if err := encoder.Encode(sentences); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("fr.json", out.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestUpdateCatalogue rewords a sentence, adds one and removes one.
+func TestUpdateCatalogue(t *testing.T) {
+	english := map[string]string{"cli.run-has-ended": "run %s has ended", "cli.gone": "nothing like it"}
+	french := map[string]string{"cli.run-has-ended": "l'exécution %s est finie", "cli.gone": "rien"}
+	sentences := []sentence{
+		{text: "run %s has ended already", at: "cmd/regie/run.go:1"},
+		{text: "the queue is empty now", at: "internal/chat/queue.go:1"},
+		{text: "the queue is empty now, too", at: "internal/chat/queue.go:2"},
+		{text: "%d", at: "internal/chat/queue.go:3"},
+	}
+	changes := updateCatalogue(english, french, sentences)
+	wantEnglish := map[string]string{
+		"cli.run-has-ended":             "run %s has ended already",
+		"chat.the-queue-is-empty-now":   "the queue is empty now",
+		"chat.the-queue-is-empty-now-2": "the queue is empty now, too",
+	}
+	wantFrench := map[string]string{
+		"cli.run-has-ended": "l'exécution %s est finie", "chat.the-queue-is-empty-now": "", "chat.the-queue-is-empty-now-2": "",
+	}
+	if !maps.Equal(english, wantEnglish) || !maps.Equal(french, wantFrench) || len(changes) != 4 {
+		t.Errorf("%v\n%v\n%q", english, french, changes)
+	}
+	if again := updateCatalogue(english, french, sentences); len(again) > 0 {
+		t.Errorf("a second time: %q", again)
 	}
 }
 
@@ -82,13 +185,13 @@ func compare(c *collector, french map[string]string) []string {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(missing)) {
-		problems = append(problems, fmt.Sprintf("no French for %q (%s); make translate adds it to internal/text/fr.json", text, strings.Join(missing[text], ", ")))
+		problems = append(problems, fmt.Sprintf("no French for %q (%s); make translate adds it to internal/text", text, strings.Join(missing[text], ", ")))
 	}
 	for _, english := range slices.Sorted(maps.Keys(french)) {
 		translation := french[english]
 		switch {
 		case !known[english]:
-			problems = append(problems, fmt.Sprintf("fr.json: no code says %q any more", english))
+			problems = append(problems, fmt.Sprintf("en.json: no code says %q any more", english))
 		case translation != "":
 			if err := sameVerbs(english, translation); err != nil {
 				problems = append(problems, fmt.Sprintf("fr.json: %q: %v", english, err))

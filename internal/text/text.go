@@ -1,15 +1,16 @@
-// Package text is the catalogue of what people read (spec 10.1: English and French). The English
-// sentence is the key, so code reads like what it prints; a sentence without a translation is shown
-// in English.
+// Package text is the catalogue of what people read (spec 10.1: English and French). Each sentence
+// has a short id, such as chat.later. en.json has the English sentence of each id, and fr.json the
+// French one. Code contains the English sentence, so it reads like what it prints; the printer
+// finds the id by the sentence. A sentence without a translation is shown in English.
 //
-// The French sentences are in fr.json. TestCatalogue lists every sentence of the code that fr.json
-// lacks, and make translate adds them, empty. Text for models is in the packages that produce it
-// (package prompt has its own French; the errors of tools are English only). The sentences of
-// regie.Say are for people.
+// TestCatalogue lists every sentence of the code that the catalogue lacks. make translate gives it
+// an id, and an empty French sentence to fill in; a sentence that was reworded keeps its id and its
+// French. Text for models is in the packages that produce it (package prompt has its own French;
+// the errors of tools are English only). The sentences of regie.Say are for people.
 package text
 
 import (
-	_ "embed" // for fr.json
+	_ "embed" // for en.json and fr.json
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -22,6 +23,9 @@ import (
 
 	"github.com/regie-run/regie"
 )
+
+//go:embed en.json
+var englishJSON []byte
 
 //go:embed fr.json
 var frenchJSON []byte
@@ -60,11 +64,16 @@ var frenchCatalog = sync.OnceValue(func() catalog.Catalog {
 	return builder
 })
 
-// frenchSentences returns the translations by their English sentence. TestCatalogue keeps the file
+// frenchSentences returns the translations by their English sentence. TestCatalogue keeps the files
 // well-formed.
 func frenchSentences() map[string]string {
-	sentences := map[string]string{}
-	_ = json.Unmarshal(frenchJSON, &sentences)
+	var english, french map[string]string // by id
+	_ = json.Unmarshal(englishJSON, &english)
+	_ = json.Unmarshal(frenchJSON, &french)
+	sentences := make(map[string]string, len(english))
+	for id, sentence := range english {
+		sentences[sentence] = french[id]
+	}
 	return sentences
 }
 

@@ -60,6 +60,6 @@ func warnChained(inv *Invocation, p *regie.Preview) {
 		return ok && s.Hash() == c.Hash
 	}) {
 		p.Warnings = append(p.Warnings,
-			regie.Say("shown as it will be after the calls before it in this reply: where those go otherwise, it is not run"))
+			regie.Say("shown as it will be after the calls before it in this reply: if those turn out otherwise, it is not run"))
 	}
 }

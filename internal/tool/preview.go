@@ -40,7 +40,7 @@ func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, 
 	alone.Assumed = nil
 	if without, refused := previewOf(ctx, t, &alone); refused == nil {
 		without.Warnings = append(without.Warnings,
-			sanitizeSentence(regie.Say("it can only run if the calls before it in this reply do not: after them, %s",
+			sanitizeSentence(regie.Say("it can only run if the calls before it do not: after them, %s",
 				problem.Message)))
 		return without, nil
 	}
@@ -114,7 +114,7 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 		return mustAsk(ctx, inv), nil
 	})
 	if a.err != nil {
-		return []regie.Sentence{sanitizeSentence(regie.Say("the tool could not say whether this call needs a person's word: %s",
+		return []regie.Sentence{sanitizeSentence(regie.Say("the tool could not determine whether this call needs an approval: %s",
 			callError(inv.Mask.maskError(a.err)).Message))}
 	}
 	for i := range a.value {

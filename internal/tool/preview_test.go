@@ -265,7 +265,7 @@ func TestMustAsk(t *testing.T) {
 		"no such side": {&scripted{definition: definition("mail.send", regie.ClassOnce)}, ""},
 		"nothing":      {&guarded{asks: func() []regie.Sentence { return nil }}, ""},
 		"a reason":     {&guarded{asks: func() []regie.Sentence { return []regie.Sentence{regie.Say("it reads %s", "a\u202eb\n")} }}, "it reads a<U+202E>b␊"},
-		"a panic":      {&guarded{asks: func() []regie.Sentence { panic("no") }}, "the tool could not say whether this call needs a person's word: the tool panicked: no"},
+		"a panic":      {&guarded{asks: func() []regie.Sentence { panic("no") }}, "the tool could not determine whether this call needs an approval: the tool panicked: no"},
 	} {
 		got := ""
 		for _, s := range tool.MustAsk(t.Context(), row.tool, &tool.Invocation{}) {

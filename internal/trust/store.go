@@ -117,7 +117,7 @@ func (s *Store) read(name string) (*Record, error) {
 	if err := jsonv2.Unmarshal(data, &r, jsonv2.RejectUnknownMembers(true)); err != nil ||
 		r.SHA256 != hashOf(r.Files) || r.Root == "" {
 		return nil, regie.Errorf(regie.CodeCorrupt,
-			"%s is damaged and does not count: trust the workspace anew with regie trust", name)
+			"%s is damaged and ignored: trust the workspace again with regie trust", name)
 	}
 	return &r, nil
 }
@@ -128,7 +128,7 @@ func (s *Store) read(name string) (*Record, error) {
 func (s *Store) Trust(root string, c *Content, by string, at time.Time) error {
 	if s.Inside(root) {
 		return regie.Errorf(regie.CodeConflict,
-			"the data directory lies in the workspace: whoever writes files there could make this decision. Name another one with REGIE_DATA_DIR")
+			"the data directory is inside the workspace: anyone who writes files there could make this decision. Choose another one with REGIE_DATA_DIR")
 	}
 	if c.Err != nil {
 		return c.Err
@@ -149,9 +149,9 @@ func (s *Store) explain(err error) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return regie.Errorf(regie.CodeDiskFull, "the disk is full: the decision cannot be kept in %s", s.dir)
+		return regie.Errorf(regie.CodeDiskFull, "the disk is full: the decision cannot be stored in %s", s.dir)
 	}
-	return regie.Errorf(regie.CodeNoPermission, "the decision cannot be kept in %s: %v", s.dir, err)
+	return regie.Errorf(regie.CodeNoPermission, "the decision cannot be stored in %s: %v", s.dir, err)
 }
 
 // write replaces a file as a whole: a crash leaves the old or the new one.
@@ -195,7 +195,7 @@ func (s *Store) sync() error {
 func (s *Store) Revoke(root string) error {
 	err := os.Remove(s.file(root))
 	if errors.Is(err, fs.ErrNotExist) {
-		return regie.Errorf(regie.CodeNotFound, "%s is not trusted, so there is nothing to take back", root)
+		return regie.Errorf(regie.CodeNotFound, "%s is not trusted, so there is nothing to withdraw", root)
 	}
 	if err == nil {
 		err = s.sync()

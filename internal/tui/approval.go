@@ -144,7 +144,7 @@ func (a *approving) dialogKeys(m *model) ([]chat.Key, bool) {
 	back := chat.Key{Names: "esc", Label: t.T("[Esc] back"), Do: func() { a.answer, a.reasons = "", false }}
 	switch {
 	case a.answer != "":
-		holds := t.T("without end")
+		holds := t.T("no expiry")
 		if d := spans[a.holds]; d > 0 {
 			holds = t.T("for %s h", strconv.Itoa(int(d.Hours())))
 		}
@@ -152,7 +152,7 @@ func (a *approving) dialogKeys(m *model) ([]chat.Key, bool) {
 			pickKeys(&a.picked, len(a.Review().Preview.Scopes), func() {}),
 			chat.Key{Names: "enter", Label: t.T("[Enter] allow"), Do: a.allowScope},
 			chat.Key{
-				Names: "t", Label: t.T("[t] it holds: %s", holds),
+				Names: "t", Label: t.T("[t] duration: %s", holds),
 				Do: func() { a.holds = (a.holds + 1) % len(spans) },
 			},
 			back,
@@ -178,7 +178,7 @@ func (a *approving) allowScope() {
 		a.answer = ""
 		return
 	}
-	a.m.Note("     ! " + a.m.Text.T("it allows the calls %s with it, as they stand above: Enter once more", numbers))
+	a.m.Note("     ! " + a.m.Text.T("this also allows the calls %s as shown above: press Enter again", numbers))
 	a.m.askAgain()
 }
 
@@ -214,7 +214,7 @@ func (a *approving) render(m *model) [][]span {
 		}
 		lines = append(lines, m.screen.renderChoices(scopes, a.picked)...)
 	case a.reasons:
-		lines = append(lines, []span{{text: "  " + t.T("tell the agent why (it may be empty):")}})
+		lines = append(lines, []span{{text: "  " + t.T("why, for the agent (may be empty):")}})
 		lines = append(lines, m.renderWritten(&a.reason, span{text: "  "})...)
 	}
 	return lines

@@ -156,7 +156,7 @@ func TestLongerAnswerShowsAll(t *testing.T) {
 		works(m, m.handleMessage(tea.KeyPressMsg{Code: tea.KeyDown}))
 	}
 	answers(m, "Enter")
-	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +of docs/b.txt") || !strings.Contains(out, "it allows the calls 2 with it") {
+	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +of docs/b.txt") || !strings.Contains(out, "this also allows the calls 2 as shown") {
 		t.Fatalf("%d answers were stored before the preview was shown:\n%s", len(decided()), out)
 	}
 	answers(m, "Enter")

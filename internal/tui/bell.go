@@ -29,7 +29,7 @@ func ParseBell(word string) (Bell, error) {
 	case BellAuto, BellAlways, BellOff:
 		return b, nil
 	}
-	return "", regie.Errorf(regie.CodeBadRequest, "%q says not when to ring the bell: auto, always or off", word)
+	return "", regie.Errorf(regie.CodeBadRequest, "%q is not a bell setting: use auto, always or off", word)
 }
 
 // patient is the length of work after which the bell rings: the person may be looking elsewhere.

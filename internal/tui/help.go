@@ -16,7 +16,7 @@ func (m surface) ShowHelp() {
 	m.paper.addSpace()
 	for _, row := range [][2]string{
 		{"Enter", t.T("send; while the agent works it is queued")},
-		{"Alt-Enter", t.T("another line, as Shift-Enter and Ctrl-J do")},
+		{"Alt-Enter", t.T("new line, like Shift-Enter and Ctrl-J")},
 		{"@path", t.T("the file or directory is read and sent with the message")},
 		{"!command", t.T("run a command yourself, with the approval that the agent's need")},
 		{"Esc", t.T("interrupt the run; twice clears what you wrote")},
@@ -25,7 +25,7 @@ func (m surface) ShowHelp() {
 		{"Ctrl-Z", t.T("suspend, where regie serve or another program is the engine")},
 		{"Ctrl-R", t.T("search in what you have said; Up and Down go through it")},
 		{"Up", t.T("at an empty prompt: take the last queued message back, to edit it")},
-		{"Ctrl-O", t.T("unfold the newest call")},
+		{"Ctrl-O", t.T("show the newest call whole")},
 		{"Tab", t.T("complete; show again what waits for you")},
 	} {
 		m.helpLine(row[0], row[1])

@@ -122,7 +122,7 @@ func (h *history) findEntry(m *model, before int) {
 			return
 		}
 	}
-	if m.hint = m.Text.T("nothing older that was said here holds this"); before >= len(h.list) {
+	if m.hint = m.Text.T("no older message here contains this"); before >= len(h.list) {
 		h.found = -1
 	}
 }

@@ -121,7 +121,7 @@ func works(m *model, cmd tea.Cmd) {
 }
 
 // The history has what was said in the chats of the workspace, this one last, and a search says
-// when it finds nothing older.
+// when it finds no older message.
 func TestHistoryReadsOn(t *testing.T) {
 	c, ids := talked(t, []string{"the oldest of them"}, []string{"first", "second", "third"}, []string{"in between"})
 	m := newModel(t.Context(), c)
@@ -134,7 +134,7 @@ func TestHistoryReadsOn(t *testing.T) {
 	}
 	h.handleKey(m, "o", "oldest")
 	h.handleKey(m, "ctrl+r", "")
-	if h.found < 0 || h.list[h.found] != "the oldest of them" || !strings.Contains(m.hint, "nothing older") {
+	if h.found < 0 || h.list[h.found] != "the oldest of them" || !strings.Contains(m.hint, "no older message") {
 		t.Errorf("it finds %d of %q, and says %q", h.found, h.list, m.hint)
 	}
 }

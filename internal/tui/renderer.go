@@ -75,7 +75,7 @@ func (m surface) Settled() {
 func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 	switch {
 	case o.Command && regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.isEmpty():
-		m.hint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
+		m.hint = m.Text.T("a run is open: the command stays here until it has ended")
 		m.draft.replaceText(o.Typed)
 	case err != nil, o.Session != m.Session:
 		m.ShowError(err)

@@ -57,7 +57,7 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 }
 
 var errTaken = regie.Errorf(regie.CodeStale,
-	"this engine has lost its hold of the undo: another one carries it out to its end")
+	"another engine has taken over the undo and finishes it")
 
 // leaveFile notes that a file is as it was found, and why.
 func leaveFile(f *regie.UndoFile, why error) {
@@ -78,7 +78,7 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 		leaveFile(f, err)
 		return
 	case now.Path != f.Path:
-		leaveFile(f, regie.Errorf(regie.CodeFileChanged, "a link that was put on the way leads to %s now", now.Path))
+		leaveFile(f, regie.Errorf(regie.CodeFileChanged, "a link created on the way leads to %s now", now.Path))
 		return
 	case isReached(state, f):
 		f.Outcome = regie.FileUndone

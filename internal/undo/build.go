@@ -163,7 +163,7 @@ func (b *builder) explainNothing(undone map[string]regie.ID, chat regie.ID) erro
 	}
 	switch {
 	case !chat.IsZero():
-		return regie.Errorf(regie.CodeConflict, "it is undone already; to take that back: regie undo %s", chat.String())
+		return regie.Errorf(regie.CodeConflict, "it is already undone; to revert that: regie undo %s", chat.String())
 	case !b.target.IsZero():
 		return regie.Errorf(regie.CodeConflict, "this undo changed no files, so there is nothing to take back")
 	default:
@@ -198,7 +198,7 @@ func (b *builder) planFile(ctx context.Context, root *workspace.Root, m merged, 
 	preview := previewFile(&s, m, content.Data, then)
 	if b.shown += len(preview.Diff); b.shown > maxShown {
 		preview.Diff = ""
-		preview.Warnings = append(preview.Warnings, regie.Say("too much to be shown here"))
+		preview.Warnings = append(preview.Warnings, regie.Say("too large to show here"))
 	}
 	p.Previews = append(p.Previews, preview)
 	return nil
@@ -212,7 +212,7 @@ func readFile(root *workspace.Root, name string) (workspace.Content, error) {
 // formerContent returns the earlier content of a file.
 func (b *builder) formerContent(ctx context.Context, m merged) ([]byte, error) {
 	if !m.kept {
-		return nil, regie.Errorf(regie.CodeNotFound, "what it held before was not kept")
+		return nil, regie.Errorf(regie.CodeNotFound, "its former content was not stored")
 	}
 	return b.readBlob(ctx, m.before.Hash)
 }
@@ -221,11 +221,11 @@ func (u *Undoer) readBlob(ctx context.Context, hash regie.Hash) ([]byte, error) 
 	data, err := u.Store.Blob(ctx, hash)
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound:
-		return nil, regie.Errorf(regie.CodeNotFound, "what it held before is no longer kept: it was erased")
+		return nil, regie.Errorf(regie.CodeNotFound, "its former content is no longer stored: it was erased")
 	case err != nil:
 		return nil, err
 	case regie.HashOf(data) != hash:
-		return nil, regie.Errorf(regie.CodeCorrupt, "what was kept of it is damaged")
+		return nil, regie.Errorf(regie.CodeCorrupt, "its saved copy is damaged")
 	}
 	return data, nil
 }

@@ -74,11 +74,11 @@ func decideStep(m merged, now found, lost error) step {
 	case now.err != nil:
 		s.conflict = refusalConflict(now.err)
 	case now.really != "" && now.really != m.path:
-		s.conflict = changedConflict(regie.Say("a link that was put on the way leads to %s now", now.really), false)
+		s.conflict = changedConflict(regie.Say("a link created on the way leads to %s now", now.really), false)
 	case now.state.IsLink() && !m.before.IsLink() && !m.after.IsLink():
 		s.conflict = refusalConflict(regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link now", m.path))
 	case m.isLocked(now.state):
-		s.conflict = refusalConflict(regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it",
+		s.conflict = refusalConflict(regie.Errorf(regie.CodeReadOnly, "%s is read-only by its permissions",
 			m.path))
 	case same && !permissions: // nothing is to be done, so nothing is in the way
 		s.file.To = now.state
@@ -95,7 +95,7 @@ func decideStep(m merged, now found, lost error) step {
 	case !now.state.Exists():
 		s.conflict = changedConflict(regie.Say("it has been deleted since"), true)
 	case !m.after.Exists():
-		s.conflict = changedConflict(regie.Say("there is a file of that name again"), true)
+		s.conflict = changedConflict(regie.Say("a file of that name exists again"), true)
 	default:
 		s.conflict = changedConflict(regie.Say("it has been changed since"), true)
 	}

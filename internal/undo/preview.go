@@ -47,7 +47,7 @@ func previewFile(s *step, m merged, now, then []byte) regie.FilePreview {
 			strconv.FormatInt(to.Size, 10))
 	}
 	if known && secret {
-		p.Warnings = append(p.Warnings, regie.Say("it may hold a secret, so no lines are shown"))
+		p.Warnings = append(p.Warnings, regie.Say("it may contain a secret, so no lines are shown"))
 	} else if known && !text {
 		p.Warnings = append(p.Warnings, regie.Say("it is not text, so no lines are shown"))
 	}

@@ -159,7 +159,7 @@ func (u *Undoer) answerRepeated(ctx context.Context, known regie.Undo, in Reques
 func (u *Undoer) beginUndo(ctx context.Context, plan *regie.UndoPlan, in Request) (regie.Undo, error) {
 	if !in.Plan.IsZero() && in.Plan != plan.Plan {
 		return regie.Undo{}, regie.Errorf(regie.CodeStalePreview,
-			"what would be undone is no longer what was shown: look at it again")
+			"the effect of the undo has changed since it was shown: look at it again")
 	}
 	if conflicts := plan.Conflicts(in.Force); len(conflicts) > 0 {
 		return regie.Undo{}, conflictError(plan)
@@ -201,7 +201,7 @@ func (u *Undoer) keepContents(ctx context.Context, root *workspace.Root, undo *r
 		}
 		now, err := readFile(root, f.Path)
 		if err == nil && (stateOf(now) != f.From || now.Path != f.Path) {
-			err = regie.Errorf(regie.CodeUndoConflict, "%s is being changed while it is looked at: nothing was undone",
+			err = regie.Errorf(regie.CodeUndoConflict, "%s changed while it was being read: nothing was undone",
 				f.Path)
 		}
 		if err != nil {
@@ -209,7 +209,7 @@ func (u *Undoer) keepContents(ctx context.Context, root *workspace.Root, undo *r
 		}
 		hash, err := u.Store.PutBlob(ctx, now.Data)
 		if err == nil && hash != f.From.Hash {
-			err = regie.Errorf(regie.CodeCorrupt, "what %s holds was not kept as it is", f.Path)
+			err = regie.Errorf(regie.CodeCorrupt, "the content of %s was not saved", f.Path)
 		}
 		if err != nil {
 			return err
@@ -232,9 +232,9 @@ func conflictError(plan *regie.UndoPlan) error {
 	}
 	if len(plan.Conflicts(true)) == 0 {
 		return regie.Errorf(regie.CodeUndoConflict,
-			"nothing was undone: files are no longer as the run left them: %s; force puts them back all the same and keeps what they hold now", strings.Join(names, "; "))
+			"nothing was undone: files have changed since the run: %s; force restores them anyway and keeps their present content", strings.Join(names, "; "))
 	}
-	return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be put back: %s",
+	return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be restored: %s",
 		strings.Join(names, "; "))
 }
 
@@ -260,7 +260,7 @@ func (u *Undoer) findTarget(ctx context.Context, in Request) (source store.UndoS
 			}
 		}
 		return source, target, regie.Errorf(regie.CodeConflict,
-			"%s is the end or the beginning of several ids, write more of it: %s", nameOf(in), strings.Join(names, " "))
+			"%s matches several ids, write more of it: %s", nameOf(in), strings.Join(names, " "))
 	case named:
 		source, err = u.Store.UndoSource(ctx, found[0].RoundID)
 		return source, found[0].UndoID, err
@@ -298,7 +298,7 @@ func (u *Undoer) enterUndo() error {
 	return nil
 }
 
-var errGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
+var errGone = regie.Errorf(regie.CodeEngineGone, "the engine has stopped")
 
 // Close refuses further requests, and waits for running undos.
 func (u *Undoer) Close() {

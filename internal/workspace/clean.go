@@ -26,7 +26,7 @@ func Clean(name string) (string, error) {
 	}
 	cleaned := path.Clean(name)
 	if cleaned == "~" || strings.HasPrefix(cleaned, "~/") {
-		return "", regie.Errorf(regie.CodePathOutside, "%s means a home directory, which lies outside the workspace",
+		return "", regie.Errorf(regie.CodePathOutside, "%s means a home directory, which is outside the workspace",
 			name)
 	}
 	return checkShape(cleaned, name)
@@ -37,7 +37,7 @@ func checkShape(cleaned, name string) (string, error) {
 	parts := strings.Split(cleaned, "/")
 	switch {
 	case path.IsAbs(cleaned):
-		return "", regie.Errorf(regie.CodePathOutside, "%s lies outside the workspace: paths are relative to it", name)
+		return "", regie.Errorf(regie.CodePathOutside, "%s is outside the workspace: paths are relative to it", name)
 	case parts[0] == "..":
 		return "", regie.Errorf(regie.CodePathOutside, "%s leads out of the workspace", name)
 	case len(parts) > maxDepth:
@@ -61,13 +61,13 @@ func checkSpelling(name string) error {
 	case len(name) > maxPath:
 		return regie.Errorf(regie.CodePathInvalid, "the path has %d bytes, at most %d are allowed", len(name), maxPath)
 	case strings.IndexByte(name, 0) >= 0:
-		return regie.Errorf(regie.CodePathInvalid, "the path holds a NUL character")
+		return regie.Errorf(regie.CodePathInvalid, "the path contains a NUL character")
 	case !utf8.ValidString(name):
 		return regie.Errorf(regie.CodePathInvalid, "the path is not valid UTF-8")
 	case strings.IndexByte(name, '\\') >= 0:
-		return regie.Errorf(regie.CodePathInvalid, "the path %q holds a backslash: separate directories with /", name)
+		return regie.Errorf(regie.CodePathInvalid, "the path %q contains a backslash: separate directories with /", name)
 	case strings.IndexFunc(name, isControl) >= 0:
-		return regie.Errorf(regie.CodePathInvalid, "the path %q holds a control character", name)
+		return regie.Errorf(regie.CodePathInvalid, "the path %q contains a control character", name)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (r *Root) Clean(name string) (string, error) {
 	}
 	inside, ok := strings.CutPrefix(cleaned, strings.TrimSuffix(r.dir, "/")+"/")
 	if !ok {
-		return "", regie.Errorf(regie.CodePathOutside, "%s lies outside the workspace: paths are relative to it", name)
+		return "", regie.Errorf(regie.CodePathOutside, "%s is outside the workspace: paths are relative to it", name)
 	}
 	return checkShape(inside, name)
 }

@@ -28,7 +28,7 @@ const (
 // errors are those of Open.
 func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	if strings.IndexByte(dir, 0) >= 0 {
-		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path holds a NUL character")
+		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path contains a NUL character")
 	}
 	named, err := filepath.Abs(dir)
 	if err == nil {
@@ -66,7 +66,7 @@ func Settled(root, home string, here bool) error {
 	_ = confined.Close() // it was only to see that it is a directory
 	if resolved, err := filepath.EvalSymlinks(root); err != nil || resolved != root {
 		return regie.Errorf(regie.CodePathInvalid,
-			"%s is another name of a directory: name the workspace as it is called itself", root)
+			"%s is an alias of a directory: give the workspace's real path", root)
 	}
 	return homesOf(home).refuseRoot(root, here)
 }
@@ -78,7 +78,7 @@ func (h homes) refuseRoot(root string, here bool) error {
 		return nil
 	}
 	return regie.Errorf(regie.CodePathProtected,
-		"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
+		"the workspace would be %s: change to a project's directory, or confirm it with --here", root)
 }
 
 // isRegie finds a .regie directory. It ignores a link to a directory elsewhere.

@@ -33,7 +33,7 @@ func (r *Root) Document(name string, most int64) (Document, error) {
 	defer func() { _ = f.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, most+utf8.UTFMax))
 	if err != nil {
-		return Document{}, regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
+		return Document{}, regie.Errorf(regie.CodeToolError, "%s cannot be read completely: %v", name, err)
 	}
 	if NotText(data) {
 		return Document{}, regie.Errorf(regie.CodeNotText, "%s is not text", name)

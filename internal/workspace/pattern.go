@@ -30,7 +30,7 @@ type pattern struct {
 func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) {
 	switch {
 	case text == "":
-		return nil, regie.Errorf(regie.CodeBadPattern, "there is nothing to look for: the query is empty")
+		return nil, regie.Errorf(regie.CodeBadPattern, "the query is empty")
 	case len(text) > maxQuery:
 		return nil, regie.Errorf(regie.CodeBadPattern, "the query has %d bytes, at most %d are allowed", len(text),
 			maxQuery)
@@ -38,7 +38,7 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 		return nil, regie.Errorf(regie.CodeBadPattern, "the query is not text")
 	case strings.ContainsAny(text, "\r\n\x00"):
 		return nil, regie.Errorf(regie.CodeBadPattern,
-			"the query holds a line feed or NUL: lines are searched one by one, so look for one of its lines")
+			"the query contains a line feed or NUL: lines are searched one by one, so search for one of its lines")
 	}
 	expression, flags := text, "m"
 	if !isRegex {
@@ -64,7 +64,7 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 		program, err = syntax.Compile(tree)
 	}
 	if err != nil || len(program.Inst) > maxProgram {
-		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too costly: use smaller repetitions")
+		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too expensive: use smaller repetitions")
 	}
 	p.needle, p.fold = requiredText(tree)
 	p.exact = !isRegex && len(p.needle) == len(text)

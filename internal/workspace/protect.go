@@ -128,7 +128,7 @@ func matchesAny(name string, patterns []string) bool {
 func mayRead(found Protection, name string) error {
 	if found == Secret {
 		return regie.Errorf(regie.CodePathProtected,
-			"%s may hold a secret: it is not read without a person's word for this very file", name)
+			"%s may contain a secret: it is read only where a person has allowed this very file", name)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func mayRead(found Protection, name string) error {
 // mayList refuses a directory of secrets: a person's word is for one file.
 func mayList(found Protection, name string) error {
 	if found == Secret {
-		return regie.Errorf(regie.CodePathProtected, "%s may hold secrets: it is neither listed nor searched", name)
+		return regie.Errorf(regie.CodePathProtected, "%s may contain secrets: it is neither listed nor searched", name)
 	}
 	return nil
 }
@@ -146,10 +146,10 @@ func mayList(found Protection, name string) error {
 func (r *Root) mayWrite(t target, name string) error {
 	switch {
 	case t.internal:
-		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and can only be read", name)
+		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and is read-only", name)
 	case r.gitRuns(t.path):
 		return regie.Errorf(regie.CodePathProtected,
-			"git's settings have it run or believe what stands in %s: it can only be read", name)
+			"git runs or relies on the content of %s: it is read-only here", name)
 	default:
 		return nil
 	}

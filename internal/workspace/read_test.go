@@ -86,7 +86,7 @@ func TestOpenFile(t *testing.T) {
 		}
 	}
 	_, err := p.read(".env")
-	if err == nil || !strings.Contains(err.Error(), "without a person's word") {
+	if err == nil || !strings.Contains(err.Error(), "only where a person") {
 		t.Errorf("the refusal of a secret says %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func (r *Root) retryResolved(clean string, follow bool, do func(t target) error)
 }
 
 func exchangedError(name string) error {
-	return regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", name)
+	return regie.Errorf(regie.CodeFileChanged, "%s was replaced while it was being opened: try again", name)
 }
 
 // resolvePath follows the links of a clean path, the last element's only if follow says so. It

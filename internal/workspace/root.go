@@ -74,7 +74,7 @@ func (r *Root) explainError(err error, name string) error {
 	case errors.Is(err, syscall.EFBIG):
 		return regie.Errorf(regie.CodeFileTooLarge, "%s would be larger than this system allows", name)
 	case errors.Is(err, syscall.EROFS):
-		return regie.Errorf(regie.CodeReadOnly, "%s lies on a file system that cannot be written", name)
+		return regie.Errorf(regie.CodeReadOnly, "%s is on a file system that cannot be written", name)
 	case errors.Is(err, syscall.ENXIO):
 		return regie.Errorf(regie.CodeSpecialFile, "%s is a socket or a device, not a file", name)
 	case errors.Is(err, fs.ErrPermission):

@@ -96,7 +96,7 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	s.collectMatches(cancel, found)
 	s.group.Wait()
 	if what := s.broken.Load(); what != nil {
-		return Searched{}, regie.Errorf(regie.CodeToolError, "the search broke down: %s", *what)
+		return Searched{}, regie.Errorf(regie.CodeToolError, "the search failed: %s", *what)
 	}
 	s.passed.Unreadable += s.seen.Unreadable
 	s.seen.Passed, s.seen.Stopped = s.passed, ctx.Err() != nil

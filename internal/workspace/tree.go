@@ -90,10 +90,10 @@ func (t *treeWalk) takeFiles(l *level, names []string) error {
 func (t *treeWalk) noteOmitted(name string, why omission, err error) error {
 	switch why {
 	case omitMany:
-		return regie.Errorf(regie.CodeFileTooLarge, "%s and what lies around it are more than %d files", name,
+		return regie.Errorf(regie.CodeFileTooLarge, "%s and the files around it are more than %d files", name,
 			cmp.Or(t.bounds.Entries, maxInDirectory))
 	case omitDeep:
-		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", name,
+		return regie.Errorf(regie.CodeFileTooLarge, "%s is deeper than %d directories", name,
 			cmp.Or(t.bounds.Depth, maxWalkDepth))
 	default:
 		t.found = append(t.found, TreeEntry{Path: name, Why: t.omissionCode(err, name)})
@@ -128,7 +128,7 @@ func (t *treeWalk) lookUp(l *level, name string) (TreeEntry, error) {
 		e.Data, err = t.root.ReadPlain(e.Path, min(t.bounds.File, t.bounds.Files-t.bytes))
 		if regie.CodeOf(err) == regie.CodeFileTooLarge {
 			return e, regie.Errorf(regie.CodeFileTooLarge,
-				"%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path,
+				"%s is too large, or everything together is: at most %d bytes in a file, and %d in total", e.Path,
 				t.bounds.File, t.bounds.Files)
 		} else if err != nil {
 			e.Why = t.omissionCode(err, e.Path)

@@ -95,7 +95,7 @@ func (r *Root) loadContent(resolved, name string, most int64, entry bool) (Conte
 	c.Links = uint64(statOf(info).Nlink) //nolint:unconvert // it is narrower on other systems
 	switch {
 	case c.Perm&0o222 == 0 && !entry:
-		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", name)
+		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only by its permissions", name)
 	case info.Size() > most:
 		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(),
 			most)

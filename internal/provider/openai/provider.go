@@ -93,7 +93,7 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 		return nil, err
 	case p.quirks.noTools && len(head.Tools) > 0:
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"the models of %s make no calls: leave the dialect out, or set it to json", p.quirks.vendor)
+			"the models of %s have no native tool calls: leave the dialect out, or set it to json", p.quirks.vendor)
 	}
 	c := &conversation{server: p.server}
 	c.begin(p.quirks, head)

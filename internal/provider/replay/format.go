@@ -62,7 +62,7 @@ func parse(data []byte) (*recording, error) {
 	}
 	first, data, _ := bytes.Cut(data, []byte{'\n'})
 	if string(first) != header {
-		return nil, mismatch("line 1 is not %s: another version made it, or it is no recording; record it anew", header)
+		return nil, mismatch("line 1 is not %s: it is not a recording, or another version made it; record it again", header)
 	}
 	r := &recording{}
 	for len(data) > 0 {

@@ -33,7 +33,7 @@ func NewTape(path string, secrets []string) (*Tape, error) {
 	}
 	if t.size = len(data); t.size > 0 {
 		if t.recording, err = parse(data); err != nil {
-			return nil, regie.Errorf(regie.CodeBadRequest, "%s cannot be gone on with, and it would be spoiled: %v",
+			return nil, regie.Errorf(regie.CodeBadRequest, "%s cannot be extended without damaging it: %v",
 				path, err)
 		}
 	}
@@ -144,7 +144,7 @@ func (t *Tape) write(asked *thread, done *call) error {
 		text = header + "\n" + text
 	}
 	if t.size+len(text) > maxRecording {
-		return regie.Errorf(regie.CodeDiskFull, "the recording is full: it can have %d MiB", maxRecording>>20)
+		return regie.Errorf(regie.CodeDiskFull, "the recording is full: its limit is %d MiB", maxRecording>>20)
 	}
 	if _, err = t.file.WriteString(text); err == nil {
 		err = t.file.Sync()

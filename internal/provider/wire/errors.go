@@ -104,7 +104,7 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 			regie.Say("the model's server answered %s: the prompt is larger than the model's window", answer)
 	case status >= 300 && status < 400:
 		e.Code, e.Misplaced = regie.CodeProviderRejected, true
-		told = regie.Say("the model's server answered %s: it redirects, which is not followed; check the address",
+		told = regie.Say("the model's server answered %s: redirects are not followed; check the address",
 			answer)
 	default:
 		e.Code = regie.CodeProviderRejected
@@ -167,7 +167,7 @@ func overloaded(kind string) bool {
 func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	data, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 	said, _ := VendorWords(s.hide(data))
-	told := regie.Say("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address,
+	told := regie.Say("%s is not a %s server: it answered %s, which is not how that API streams", s.cfg.Address,
 		s.cfg.API, Clip(OneLine(kind), 60))
 	if said != "" {
 		told = regie.SayOf("%s: %s", told, regie.Verbatim(Clip(said, 120)))

@@ -43,7 +43,7 @@ func CheckHead(head *provider.Head, whom string) error {
 	case head.Model == "":
 		return regie.Errorf(regie.CodeNoModel, "no model is named for %s", whom)
 	case head.MaxOutput <= 0:
-		return regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+		return regie.Errorf(regie.CodeBadRequest, "a request must limit its output")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func New(cfg Config) (*Server, error) {
 			cfg.Address, cfg.Example)
 	case u.User != nil:
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"the address of a server must not hold a password: give the key by its own variable")
+			"the address of a server must not contain a password: give the key in its own variable")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, regie.Errorf(regie.CodeBadRequest, "the address %q must be a plain one such as %s", cfg.Address,
 			cfg.Example)

@@ -75,10 +75,10 @@ func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 		return regie.Errorf(regie.CodeConflict, "the database server is PostgreSQL %s: version %d or newer is needed",
 			shown, max(cfg.MinVersion, MinVersion)/10000)
 	case encoding != "UTF8":
-		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8",
+		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: create one with the encoding UTF8",
 			encoding)
 	case onlyRead && !cfg.ReadOnly: // a standby too; refused here, because the first transition would wait for a failover
-		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", readOnly)
+		return regie.Errorf(regie.CodeReadOnly, "the database is read-only: use its primary server (%v)", readOnly)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func nobodyThere(ctx context.Context, conn *sql.Conn, schema string, current, ne
 		return err
 	}
 	return regie.Errorf(regie.CodeConflict,
-		"the database has schema %d in %s and must be migrated to %d, and an engine of the older program works on it (%s): stop all engines first; one that has died counts for some seconds more", current, schema, newest, engine.String)
+		"the database has schema %d in %s and must be migrated to %d, and an engine of the older version works on it (%s): stop all engines first; a killed one counts for some seconds more", current, schema, newest, engine.String)
 }
 
 // checkSchema refuses a database without this program's schema; it changes nothing.
@@ -139,10 +139,10 @@ func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string,
 		return err
 	case current == 0:
 		return regie.Errorf(regie.CodeNotFound,
-			"there is nothing in the schema %s of the database: nothing has run there yet", schema)
+			"the schema %s of the database is empty: nothing has run there yet", schema)
 	case current < m.Newest:
 		return regie.Errorf(regie.CodeConflict,
-			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, m.Newest)
+			"the database has schema %d in %s, this version reads %d: stop the engines of the older version, then run `regie run` once to migrate it", current, schema, m.Newest)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func readVersion(ctx context.Context, m sqlite.Migrator, conn *sql.Conn, schema 
 		return 0, err
 	case current > m.Newest:
 		return current, regie.Errorf(regie.CodeNewerSchema,
-			"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, m.Newest)
+			"the database has schema %d in %s, this version knows %d: use the newer version that wrote it, or another search_path", current, schema, m.Newest)
 	case current > 0 && current < m.Oldest:
 		return current, regie.Errorf(regie.CodeSchemaTooOld,
 			"the database has schema %d in %s, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then name an empty schema with search_path in the URL", current, schema)

@@ -95,7 +95,7 @@ func parse(text string) (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(text)
 	if err != nil { // the driver's words may hold the password
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"the database URL cannot be read: write postgres://user:password@host:5432/name, with what is special in it percent-encoded")
+			"the database URL cannot be read: write postgres://user:password@host:5432/name, with special characters percent-encoded")
 	}
 	if u, err := url.Parse(text); err != nil || !u.Query().Has("pool_max_conns") {
 		c.MaxConns = writerCount

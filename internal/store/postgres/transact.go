@@ -150,7 +150,7 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 	switch {
 	case unsettled != nil:
 		return false, regie.Errorf(regie.CodeDatabaseDown,
-			"the connection to the database broke in a commit, and the database cannot be asked yet whether that was done: look again before you repeat it (%v; %v)", err, unsettled)
+			"the connection to the database broke during a commit, and its outcome cannot be determined yet: check before you repeat it (%v; %v)", err, unsettled)
 	case done:
 		return wrote, nil
 	}
@@ -159,7 +159,7 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 
 // errHeld is the error of a transition that hurries, where another one holds its log.
 var errHeld = regie.Errorf(regie.CodeDatabaseLocked,
-	"another transition holds the log of this session, and does not come to its end: try again")
+	"another operation has locked the log of this session for too long: try again")
 
 // errUndone marks a transition with a commit that certainly failed.
 var errUndone = errors.New("the commit was not done")
@@ -256,7 +256,7 @@ func (b *backend) Explain(err error) error {
 	return sqlite.ExplainState(err)
 }
 
-var errClosed = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
+var errClosed = regie.Errorf(regie.CodeEngineGone, "the engine has stopped")
 
 // Close implements sqlite.Backend; it waits for the transitions under way.
 func (b *backend) Close() error {

@@ -55,12 +55,12 @@ func OpenAuditKey(dir, recorded string) ([]byte, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, regie.Errorf(regie.CodeCorrupt,
-			"%s is missing, and the logs of this database are written with it: put it back from a backup of the data directory, or start anew in another one", path)
+			"%s is missing, and the logs of this database are signed with it: restore it from a backup of the data directory, or start with a new one", path)
 	case err != nil:
 		return nil, err
 	case recorded != "" && hashOfKey(key) != recorded:
 		return nil, regie.Errorf(regie.CodeCorrupt,
-			"%s is not the key that the logs of this database are written with: put the right one back from a backup of the data directory", path)
+			"%s is not the key that signed the logs of this database: restore the right one from a backup of the data directory", path)
 	}
 	return key, nil
 }

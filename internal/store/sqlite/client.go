@@ -97,7 +97,7 @@ func matchResults(open []regie.Call, results []regie.ClientResult) error {
 	}
 	for i := range open {
 		if !seen[open[i].ID] {
-			return regie.Errorf(regie.CodeBadRequest, "the call %s has no result: send one of each call", open[i].ID)
+			return regie.Errorf(regie.CodeBadRequest, "the call %s has no result: send one for each call", open[i].ID)
 		}
 	}
 	return nil

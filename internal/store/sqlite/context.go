@@ -51,7 +51,7 @@ func (s roundStore) CallNamed(ctx context.Context, root, part string) (regie.ID,
 		names[i] = found[i].String()
 	}
 	return regie.ID{}, regie.Errorf(regie.CodeConflict,
-		"%s is the end or the beginning of several ids, write more of it: %s", part, strings.Join(names, " "))
+		"%s matches several ids, write more of it: %s", part, strings.Join(names, " "))
 }
 
 // LastRound returns the newest round of a session, or CodeNotFound where it has none.

@@ -76,9 +76,9 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 func (a *approvalRow) mayDecide(now time.Time) error {
 	switch {
 	case a.state == string(regie.ApprovalExpired), a.state == string(regie.ApprovalOpen) && now.UnixMicro() > a.expires:
-		return regie.Errorf(regie.CodeExpired, "the approval has expired: nothing of it was run")
+		return regie.Errorf(regie.CodeExpired, "the approval has expired: none of its calls was run")
 	case a.state != string(regie.ApprovalOpen):
-		return regie.Errorf(regie.CodeConflict, "the approval was withdrawn: the run goes on without it")
+		return regie.Errorf(regie.CodeConflict, "the approval was withdrawn: the run continues without it")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (t waitTx) newDecisions(in store.Decide) ([]regie.Decision, error) {
 			fresh = append(fresh, d)
 		case request.String != in.Request, in.Request == "", answer.String != string(d.Answer),
 			reason.String != d.Reason:
-			return nil, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s", by.String, answer.String)
+			return nil, regie.Errorf(regie.CodeConflict, "%s has already answered this: %s", by.String, answer.String)
 		}
 	}
 	return fresh, nil
@@ -189,9 +189,9 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		case state == regie.WaitResolved && in.Request != "" && request == in.Request:
 			return nil
 		case state == regie.WaitResolved:
-			return regie.Errorf(regie.CodeConflict, "%s has answered this already", by)
+			return regie.Errorf(regie.CodeConflict, "%s has already answered this", by)
 		case state == regie.WaitWithdrawn:
-			return regie.Errorf(regie.CodeConflict, "the question was withdrawn: the run goes on without it")
+			return regie.Errorf(regie.CodeConflict, "the question was withdrawn: the run continues without it")
 		case state == regie.WaitExpired, !deadline.IsZero() && now.After(deadline):
 			return regie.Errorf(regie.CodeExpired, "the question has expired")
 		}

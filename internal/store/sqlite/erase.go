@@ -82,7 +82,7 @@ func (t sessionTx) sessionFamily(id regie.ID) ([]tombstone, error) {
 		return nil, unlessFound(err, notFound("session", id))
 	case kind == regie.SessionSubagent:
 		return nil, regie.Errorf(regie.CodeConflict,
-			"this is the session of a sub-agent: it goes with the session that it works for")
+			"this is the session of a sub-agent: remove the session that started it")
 	}
 	family := []tombstone{{id, chain}}
 	for i := 0; i < len(family); i++ {
@@ -113,7 +113,7 @@ func (t sessionTx) sessionFamily(id regie.ID) ([]tombstone, error) {
 }
 
 var errRoundOpen = regie.Errorf(regie.CodeRoundInProgress,
-	"a round of this session is open: wait for its end, or interrupt it")
+	"a run of this session is open: wait until it ends, or interrupt it")
 
 // contents are the statements that erase a session's content from its rows; ?1 is its chain. The
 // schema allows them only for a tombstone.

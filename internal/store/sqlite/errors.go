@@ -36,7 +36,7 @@ func explainError(err error, path string) error {
 			"the disk that holds %s is full: free some space, nothing was lost (%v)", path, err)
 	case errors.Is(err, syscall.EROFS):
 		return regie.Errorf(regie.CodeReadOnly,
-			"%s lies on a read-only file system: choose another data directory with REGIE_DATA_DIR (%v)", path, err)
+			"%s is on a read-only file system: choose another data directory with REGIE_DATA_DIR (%v)", path, err)
 	case errors.Is(err, fs.ErrPermission):
 		return regie.Errorf(regie.CodeNoPermission,
 			"no permission for %s: it must belong to the user who runs regie (%v)", path, err)
@@ -67,7 +67,7 @@ func explainDriver(err driverError, path string) error {
 			"another program holds the database %s: close it and try again (%v)", path, err)
 	case code&0xff == lib.SQLITE_CORRUPT, code&0xff == lib.SQLITE_NOTADB:
 		return regie.Errorf(regie.CodeCorrupt,
-			"%s is not a healthy database: restore a backup, the newest ones lie beside it (%v)", path, err)
+			"%s is not a healthy database: restore a backup, the newest ones are beside it (%v)", path, err)
 	case code&0xff == lib.SQLITE_READONLY, code&0xff == lib.SQLITE_CANTOPEN:
 		return regie.Errorf(regie.CodeReadOnly,
 			"the database %s cannot be written: check the permissions of the file and of its directory (%v)", path, err)
@@ -75,7 +75,7 @@ func explainDriver(err driverError, path string) error {
 		return regie.Errorf(regie.CodeConflict, "the store refused this: %v", err)
 	case code&0xff == lib.SQLITE_IOERR:
 		return regie.Errorf(regie.CodeInternal,
-			"the disk that holds %s fails to read or write: look at its state and at the system's log (%v)", path, err)
+			"the disk that holds %s fails to read or write: check the disk and the system's log (%v)", path, err)
 	default:
 		return regie.Errorf(regie.CodeInternal, "the store failed: %v", err)
 	}

@@ -124,7 +124,7 @@ func cutPoint(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	case in.At == 0:
 		return head, nil
 	case in.At < 0 || in.At > head:
-		return 0, regie.Errorf(regie.CodeBadRequest, "the log of this session goes from 1 to %d: there is no %d in it",
+		return 0, regie.Errorf(regie.CodeBadRequest, "the log of this session goes from 1 to %d and has no %d",
 			head, in.At)
 	}
 	return in.At, nil

@@ -207,7 +207,7 @@ func (s sessionStore) CloseSession(ctx context.Context, id regie.ID, reason regi
 		case s.state != regie.SessionIdle:
 			return errRoundOpen
 		case reason == "" && s.kind != regie.SessionChat:
-			return regie.Errorf(regie.CodeConflict, "only a chat is closed: stop this session instead")
+			return regie.Errorf(regie.CodeConflict, "only a chat can be closed: stop this session instead")
 		}
 		t.pending.closeSession(id, s.chain, reason, now)
 		return nil

@@ -48,7 +48,7 @@ func Inspect(ctx context.Context, dir string, live bool) Inspection {
 		in.Exists, in.Err = true, explainError(err, in.Path)
 		return in
 	case !info.Mode().IsRegular():
-		in.Exists, in.Err = true, regie.Errorf(regie.CodeCorrupt, "%s is no regular file", in.Path)
+		in.Exists, in.Err = true, regie.Errorf(regie.CodeCorrupt, "%s is not a regular file", in.Path)
 		return in
 	}
 	in.Exists, in.Size, in.WAL = true, info.Size(), sizeOf(in.Path+"-wal")

@@ -71,4 +71,4 @@ func (s tokenStore) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
 
 // ErrKeyReused says that an Idempotency-Key came with another request before.
 var ErrKeyReused = regie.Errorf(regie.CodeKeyReused,
-	"another request came with this key before: give each request its own")
+	"this key was used for another request: give each request its own")

@@ -51,7 +51,7 @@ func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) 
 // checkPart refuses a part of an id that is not hexadecimal.
 func checkPart(part string) error {
 	if strings.Trim(part, "0123456789abcdefABCDEF") != "" {
-		return regie.Errorf(regie.CodeBadID, "%q is no part of an id", part)
+		return regie.Errorf(regie.CodeBadID, "%q is not part of an id", part)
 	}
 	return nil
 }

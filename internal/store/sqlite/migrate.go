@@ -54,7 +54,7 @@ func checkSchema(ctx context.Context, db *sql.DB, path string) error {
 	current, err := m.readVersion(ctx, db, path)
 	if err == nil && current < m.Newest {
 		err = regie.Errorf(regie.CodeConflict,
-			"the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, m.Newest)
+			"the database %s has schema %d, this version reads %d: run `regie run` once to migrate it, a backup is made", path, current, m.Newest)
 	}
 	return err
 }
@@ -89,10 +89,10 @@ func (m Migrator) readVersion(ctx context.Context, db *sql.DB, path string) (cur
 		return 0, err
 	case current > m.Newest:
 		return current, regie.Errorf(regie.CodeNewerSchema,
-			"the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, m.Newest)
+			"the database %s has schema %d, this version knows %d: use the newer version that wrote it, or another data directory", path, current, m.Newest)
 	case current > 0 && current < m.Oldest:
 		return current, regie.Errorf(regie.CodeSchemaTooOld,
-			"the database %s has schema %d, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then begin another data directory (REGIE_DATA_DIR)", path, current)
+			"the database %s has schema %d, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then start another data directory (REGIE_DATA_DIR)", path, current)
 	}
 	return current, nil
 }

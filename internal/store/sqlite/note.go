@@ -34,4 +34,4 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 	})
 }
 
-var errNotStarted = regie.Errorf(regie.CodeConflict, "the call has not been started, or has its result")
+var errNotStarted = regie.Errorf(regie.CodeConflict, "the call has not been started, or already has its result")

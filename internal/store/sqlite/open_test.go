@@ -25,7 +25,7 @@ func TestOpenRefuses(t *testing.T) {
 			if _, err := raw(t, dir).ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"); err != nil {
 				t.Fatal(err)
 			}
-		}, regie.CodeNewerSchema, "newer program"},
+		}, regie.CodeNewerSchema, "newer version"},
 		"schema of before": {func(t *testing.T, dir string) {
 			t.Helper()
 			if _, err := raw(t, dir).ExecContext(t.Context(), "UPDATE goose_db_version SET version_id = 28"); err != nil {

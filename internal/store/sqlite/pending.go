@@ -39,7 +39,7 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	}
 	if in.Command {
 		return regie.Errorf(regie.CodeRoundInProgress,
-			"a round of this session is open, and a command is not queued: give it when that has ended, or interrupt it")
+			"a run of this session is open, and commands are not queued: send it when the run has ended, or interrupt the run")
 	}
 	if mode == store.Reject {
 		return errRoundOpen
@@ -138,7 +138,7 @@ func (t pendingTx) admitMessages(fence store.Fence, round regie.ID, waiting []wa
 }
 
 var errAdmitted = regie.Errorf(regie.CodeConflict,
-	"the agent has the message already: it cannot be taken back any more")
+	"the agent already has the message: it cannot be withdrawn")
 
 // admitSteering admits steering messages into an open round, behind the results that were just
 // stored.

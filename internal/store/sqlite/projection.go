@@ -61,7 +61,7 @@ func (p *projection) compareRow(what string, id regie.ID, row columns) error {
 	key := what + " " + id.String()
 	told, ok := p.rows[key]
 	if !ok {
-		return chainBroken("the log knows no %s", key)
+		return chainBroken("%s is not in the log", key)
 	}
 	delete(p.rows, key)
 	var differ []string
@@ -71,7 +71,7 @@ func (p *projection) compareRow(what string, id regie.ID, row columns) error {
 		}
 	}
 	if len(differ) > 0 {
-		return chainBroken("the log does not say the same of %s: %s", key, strings.Join(differ, ", "))
+		return chainBroken("the log and the stored %s differ: %s", key, strings.Join(differ, ", "))
 	}
 	return nil
 }

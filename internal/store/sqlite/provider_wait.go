@@ -70,4 +70,4 @@ func (s roundStore) Repin(ctx context.Context, round regie.ID, pin regie.Hash, t
 	})
 }
 
-var errRepin = regie.Errorf(regie.CodeConflict, "the run does not wait: pause it before it gets another provider")
+var errRepin = regie.Errorf(regie.CodeConflict, "the run is not waiting: pause it before you change its provider")

@@ -61,11 +61,11 @@ func (t moneyTx) logProxied(c *store.Proxied) bool {
 		cost = c.Money.Cost
 	}
 	return t.count(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
-			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET state = 'DONE', code = excluded.code, cached = excluded.cached, input_tokens = excluded.input_tokens,
+			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, 0, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET state = 'DONE', code = excluded.code, input_tokens = excluded.input_tokens,
 			output_tokens = excluded.output_tokens, cache_read_tokens = excluded.cache_read_tokens, cost_microusd = excluded.cost_microusd,
 			duration_us = excluded.duration_us WHERE proxied.state = 'OPEN'`,
-		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, nullIfEmpty(c.Code), boolToInt(c.Cached), c.Usage.Input,
+		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, nullIfEmpty(c.Code), c.Usage.Input,
 		c.Usage.Output, c.Usage.CacheRead, cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds()) == 1
 }
 
@@ -87,11 +87,11 @@ func (s moneyStore) ProxiedCalls(ctx context.Context, limit int) ([]store.Proxie
 	return queryAll(ctx, s.read, func(row scanner, c *store.Proxied) error {
 		var cost sql.NullInt64
 		var micros int64
-		err := row.Scan(&c.ID, &c.WorkspaceID, &c.UserID, &c.Provider, &c.Model, &c.Code, &c.Cached, &c.Usage.Input,
+		err := row.Scan(&c.ID, &c.WorkspaceID, &c.UserID, &c.Provider, &c.Model, &c.Code, &c.Usage.Input,
 			&c.Usage.Output, &c.Usage.CacheRead, &cost, &c.Money.Reserved, &c.StartedAt, &micros)
 		c.Money.Cost, c.Money.Known, c.Duration = cost.Int64, cost.Valid, time.Duration(micros)*time.Microsecond
 		return err
-	}, `SELECT id, workspace_id, user_id, provider, model, coalesce(code, ''), cached, input_tokens, output_tokens, cache_read_tokens,
+	}, `SELECT id, workspace_id, user_id, provider, model, coalesce(code, ''), input_tokens, output_tokens, cache_read_tokens,
 			cost_microusd, reserved_microusd, started_at, coalesce(duration_us, 0)
 		FROM proxied ORDER BY started_at DESC, id DESC LIMIT ?`, limit)
 }

@@ -27,7 +27,7 @@ func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(dir, auditKey)); err == nil { // which is made after the database
 			return nil, regie.Errorf(regie.CodeCorrupt,
-				"there is an %s in %s and no %s: the database was taken away; put it back from a backup of the data directory", auditKey, dir, FileName)
+				"there is an %s in %s but no %s: the database was removed; restore it from a backup of the data directory", auditKey, dir, FileName)
 		}
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no database in %s: nothing has run there yet", dir)
 	}

@@ -148,7 +148,7 @@ func TestOpenReadOnlyRefuses(t *testing.T) {
 			remove(t, filepath.Join(dir, sqlite.FileName))
 			remove(t, filepath.Join(dir, "audit.key"))
 		}, regie.CodeNotFound, "no database"},
-		"taken away":       {func(t *testing.T, dir string) { t.Helper(); remove(t, filepath.Join(dir, sqlite.FileName)) }, regie.CodeCorrupt, "taken away"},
+		"removed":          {func(t *testing.T, dir string) { t.Helper(); remove(t, filepath.Join(dir, sqlite.FileName)) }, regie.CodeCorrupt, "removed"},
 		"no schema":        {sql("DELETE FROM goose_db_version WHERE version_id > 0"), regie.CodeConflict, "has schema 0"},
 		"schema of before": {sql("UPDATE goose_db_version SET version_id = 28"), regie.CodeSchemaTooOld, "regie sessions export"},
 		"newer schema":     {sql("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"), regie.CodeNewerSchema, "has schema 99"},

@@ -34,7 +34,7 @@ func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.Re
 		case before == as:
 			return nil
 		case before != "":
-			return regie.Errorf(regie.CodeConflict, "%s has resolved this call already: %s",
+			return regie.Errorf(regie.CodeConflict, "%s has already resolved this call: %s",
 				earlier, before)
 		case state != regie.CallUnknown:
 			return regie.Errorf(regie.CodeConflict, "the outcome of this call is known: it is %s", state)

@@ -136,4 +136,4 @@ func (t waitTx) revokeRule(id regie.ID, by string, now time.Time) {
 		ruleEvent{RuleID: id, State: regie.RuleRevoked, By: by})
 }
 
-var errRevoked = regie.Errorf(regie.CodeConflict, "the rule was revoked already")
+var errRevoked = regie.Errorf(regie.CodeConflict, "the rule was already revoked")

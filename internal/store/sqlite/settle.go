@@ -60,7 +60,7 @@ type planEvent struct {
 
 var (
 	errNotProposed = regie.Errorf(regie.CodeConflict, "the call is not ready to start")
-	errSettled     = regie.Errorf(regie.CodeConflict, "the call has its result already")
+	errSettled     = regie.Errorf(regie.CodeConflict, "the call already has its result")
 )
 
 // checkFence checks that the holder may still write; it moves the round where the batch is closed.

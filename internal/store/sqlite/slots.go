@@ -191,7 +191,7 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 		o, _ := t.slots.ownedBy(chain)
 		switch {
 		case o.kind == slot.None:
-			return regie.Errorf(regie.CodeConflict, "a session of type %s runs nothing of its own", kind)
+			return regie.Errorf(regie.CodeConflict, "a session of type %s cannot run anything", kind)
 		case t.w.slots.Of(o.kind) == 0:
 			return nil
 		}

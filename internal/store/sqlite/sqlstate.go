@@ -27,7 +27,7 @@ func ExplainState(err error) error {
 		return regie.Errorf(regie.CodeConflict, "the store refused this: %v", state)
 	case is("40", "55P03", "57014"):
 		return regie.Errorf(regie.CodeDatabaseLocked,
-			"other transitions are in the way, again and again or for too long: try again (%v)", state)
+			"the database is busy with other operations: try again (%v)", state)
 	case is("53100"):
 		return regie.Errorf(regie.CodeDiskFull,
 			"the disk of the database server is full: free some space, nothing was lost (%v)", state)
@@ -35,7 +35,7 @@ func ExplainState(err error) error {
 		return regie.Errorf(regie.CodeDatabaseDown,
 			"the database server ended the connection: nothing is lost, try again when it is back (%v)", state)
 	case is("25006"):
-		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", state)
+		return regie.Errorf(regie.CodeReadOnly, "the database is read-only: use its primary server (%v)", state)
 	case is("28", "42501"):
 		return regie.Errorf(regie.CodeNoPermission, "the database refused the user or the password: %v", state)
 	case is("3D000"):
@@ -44,7 +44,7 @@ func ExplainState(err error) error {
 	case is("3F000", "42P01", "XX001", "XX002"):
 		return regie.Errorf(regie.CodeCorrupt, "the database found damage in its files: restore a backup (%v)", state)
 	case is("22021"):
-		return regie.Errorf(regie.CodeBadRequest, "the database takes no name that is not UTF-8, or holds NUL: %v",
+		return regie.Errorf(regie.CodeBadRequest, "the database accepts only names in UTF-8 without NUL: %v",
 			state)
 	default:
 		return regie.Errorf(regie.CodeInternal, "the store failed: %v", state)

@@ -152,7 +152,7 @@ func (s *core) QuickCheck(ctx context.Context) error {
 	damage, err := checkPages(ctx, s.read.db, "quick_check")
 	if err == nil && len(damage) > 0 {
 		err = regie.Errorf(regie.CodeCorrupt,
-			"the database is damaged (%s): restore a backup; the newest ones lie beside %s", strings.Join(damage, "; "),
+			"the database is damaged (%s): restore a backup; the newest ones are beside %s", strings.Join(damage, "; "),
 			filepath.Join(s.dir, FileName))
 	}
 	return explainError(err, FileName)

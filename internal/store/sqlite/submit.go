@@ -148,7 +148,7 @@ func (t roundTx) sameAgain(stored regie.ID, message *regie.Message) error {
 
 // errOtherMessage is the error of a message with the client id of another one.
 var errOtherMessage = regie.Errorf(regie.CodeKeyReused,
-	"another message came with this client_message_id before: give each message its own")
+	"this client_message_id was used for another message: give each message its own")
 
 // freeSession makes the session, active under its first epoch, or checks that it can start a round
 // and raises its epoch.
@@ -183,7 +183,7 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 	case undoing:
 		return 0, o, errUndoing
 	case regie.SessionType(kind) == regie.SessionSeed:
-		return 0, o, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
+		return 0, o, regie.Errorf(regie.CodeConflict, "a template session cannot run: run its automation instead")
 	case state == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
 		return 0, o, regie.Errorf(regie.CodeConflict, "the session is closed")
 	case state != regie.SessionIdle && state != regie.SessionClosed:

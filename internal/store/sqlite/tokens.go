@@ -89,9 +89,9 @@ func (t tokenTx) tokenFits(token *regie.Token, now time.Time) error {
 		return notFound("user", token.UserID)
 	case taken:
 		return regie.Errorf(regie.CodeConflict,
-			"the token %s was made already, and its secret is shown once: revoke it, and make another one", token.ID)
+			"the token %s was already created, and its secret is shown only once: revoke it, and create another one", token.ID)
 	case active >= store.MaxTokens:
-		return regie.Errorf(regie.CodeConflict, "there are %d tokens already: revoke those that nobody uses", active)
+		return regie.Errorf(regie.CodeConflict, "there are %d tokens already: revoke unused ones", active)
 	}
 	for _, id := range token.Workspaces {
 		var there bool
@@ -133,7 +133,7 @@ func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
 		tokenEvent{TokenID: id, State: regie.TokenRevoked, By: by})
 }
 
-var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked already")
+var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was already revoked")
 
 // TokenBySecret returns the token with the hash of a secret, in any state, with its user. It
 // returns CodeNotFound for an unknown secret or a disabled user. It caches nothing: a revocation on

@@ -103,7 +103,7 @@ func walkChain(ctx context.Context, q querier, key auditMAC, chain, headSeq int6
 		case err != nil:
 			return err
 		case row.seq > headSeq:
-			return chainBroken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", row.seq,
+			return chainBroken("row %d is beyond the head of the log, which is %d: it was never acknowledged", row.seq,
 				headSeq)
 		case row.seq != report.Events+1:
 			return chainBroken("row %d is missing", report.Events+1)
@@ -251,7 +251,7 @@ func compareReviews(ctx context.Context, q querier, owner regie.ID, p *projectio
 		}
 		hash, err := hashShown(&v)
 		if err != nil {
-			return chainBroken("what was shown of call %s cannot be read", v.CallID)
+			return chainBroken("the preview of call %s cannot be read", v.CallID)
 		}
 		return p.compareRow("what approval "+approval.String()+" asks about call", v.CallID, columns{
 			"ordinal": ordinal, "what was shown": hash, "answer": d.Answer, "edited": hashOrZero(d.Arguments),

@@ -161,7 +161,7 @@ func (w *writer) commit(ctx context.Context, fn func(*tx) error) (wrote bool, er
 	}
 }
 
-var errClosed = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
+var errClosed = regie.Errorf(regie.CodeEngineGone, "the engine has stopped")
 
 // close ends the writer after the transitions that it has accepted.
 func (w *writer) close() error {

@@ -25,9 +25,9 @@ func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish)
 	case err != nil: // the call fails by itself
 		return nil
 	case place.Secret:
-		return []regie.Sentence{regie.Say("%s may hold a secret: a person decides each time", place.Path)}
+		return []regie.Sentence{regie.Say("%s may contain a secret: a person decides each time", place.Path)}
 	case root.Ignored(place.Path):
-		return []regie.Sentence{regie.Say("the ignore files name %s: it is only changed when a person says so",
+		return []regie.Sentence{regie.Say("%s is in an ignore file: changing it needs an approval",
 			place.Path)}
 	}
 	return nil
@@ -41,7 +41,7 @@ func (k *toolkit) mustAskRead(_ context.Context, inv *tool.Invocation, args read
 	}
 	defer root.Close()
 	if place, err := root.Place(args.Path); err == nil && place.Secret {
-		return []regie.Sentence{regie.Say("%s may hold a secret: a person decides each time", place.Path)}
+		return []regie.Sentence{regie.Say("%s may contain a secret: a person decides each time", place.Path)}
 	}
 	return nil
 }

@@ -161,20 +161,20 @@ func TestSecretsAsk(t *testing.T) {
 		args      object
 		asks      string
 	}{
-		{"read_file", object{"path": ".env"}, ".env may hold a secret: a person decides each time"},
-		{"read_file", object{"path": "sub/harmless"}, ".env may hold a secret: a person decides each time"},
-		{"read_file", object{"path": "./sub/../sub/id_rsa"}, "sub/id_rsa may hold a secret: a person decides each time"},
-		{"read_file", object{"path": ".ssh/config"}, ".ssh/config may hold a secret: a person decides each time"},
+		{"read_file", object{"path": ".env"}, ".env may contain a secret: a person decides each time"},
+		{"read_file", object{"path": "sub/harmless"}, ".env may contain a secret: a person decides each time"},
+		{"read_file", object{"path": "./sub/../sub/id_rsa"}, "sub/id_rsa may contain a secret: a person decides each time"},
+		{"read_file", object{"path": ".ssh/config"}, ".ssh/config may contain a secret: a person decides each time"},
 		{"read_file", object{"path": "plain"}, ""},
 		{"read_file", object{"path": "ignored.log"}, ""},
 		{"read_file", object{"path": "none"}, ""},
 		{"read_file", object{"path": "../x"}, ""},
-		{"write_file", object{"path": "new/.env.local", "content": "x"}, "new/.env.local may hold a secret: a person decides each time"},
+		{"write_file", object{"path": "new/.env.local", "content": "x"}, "new/.env.local may contain a secret: a person decides each time"},
 		{"write_file", object{"path": "plain", "content": "x", "mode": "overwrite"}, ""},
-		{"write_file", object{"path": "new.log", "content": "x"}, "the ignore files name new.log: it is only changed when a person says so"},
-		{"edit_file", object{"path": "ignored.log", "edits": one("x", "y")}, "the ignore files name ignored.log: it is only changed when a person says so"},
-		{"delete_file", object{"path": ".env"}, ".env may hold a secret: a person decides each time"},
-		{"delete_file", object{"path": "ignored.log"}, "the ignore files name ignored.log: it is only changed when a person says so"},
+		{"write_file", object{"path": "new.log", "content": "x"}, "new.log is in an ignore file: changing it needs an approval"},
+		{"edit_file", object{"path": "ignored.log", "edits": one("x", "y")}, "ignored.log is in an ignore file: changing it needs an approval"},
+		{"delete_file", object{"path": ".env"}, ".env may contain a secret: a person decides each time"},
+		{"delete_file", object{"path": "ignored.log"}, "ignored.log is in an ignore file: changing it needs an approval"},
 	} {
 		c, problem := d.check(row.operation, row.args)
 		if problem != nil {

@@ -172,15 +172,15 @@ func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 	say := func(s regie.Sentence) { out = append(out, s) }
 	if n := plain.Count(strings.ReplaceAll(c.fresh, "\r\n", "\n")); n > 0 {
 		say(regie.Say(
-			"the new text holds characters that cannot be seen or that act on a terminal: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
+			"the new text contains invisible or control characters: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
 	}
 	switch {
 	case c.before.Secret && c.before.Exists:
-		say(regie.Say("what stands in the file is not shown, because it may be secret"))
+		say(regie.Say("the content of the file is not shown, because it may be secret"))
 	case c.isBinary():
 		say(regie.Say("it is not text (%s)", kindOf(c.before.Data)))
 	case !utf8.Valid(c.before.Data):
-		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
+		say(regie.Say("the present file contains bytes that are not UTF-8; they are shown as �"))
 	}
 	if c.huge {
 		say(regie.Say("too large to be compared: %s bytes before, %s bytes afterwards",

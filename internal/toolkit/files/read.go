@@ -103,7 +103,7 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 		p.Sentence = regie.Say("read %s (%s bytes), which may hold a secret", place.Path,
 			strconv.FormatInt(info.Size(), 10))
 		p.Warnings = append(p.Warnings, regie.Say(
-			"what stands in it is sent to the model and kept in this conversation"))
+			"its content is sent to the model and kept in this conversation"))
 	}
 	return p, nil
 }
@@ -140,7 +140,7 @@ func readError(name string, err error) error {
 		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
+	return regie.Errorf(regie.CodeToolError, "%s cannot be read completely: %v", name, err)
 }
 
 // page is the part of a file that one result shows.

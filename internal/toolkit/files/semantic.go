@@ -57,7 +57,7 @@ func (k *toolkit) searchSemantic(ctx context.Context, inv *tool.Invocation, args
 	switch {
 	case strings.TrimSpace(args.Query) == "":
 		return tool.Result{}, parameterError("query", regie.Errorf(regie.CodeBadArguments,
-			"there is nothing to look for: the query is empty"))
+			"the query is empty"))
 	case len(args.Query) > maxAsked:
 		return tool.Result{}, parameterError("query", regie.Errorf(regie.CodeBadArguments,
 			"the query has %d bytes, at most %d are allowed", len(args.Query), maxAsked))

@@ -54,7 +54,7 @@ func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, er
 	switch {
 	case result.NeedsInput():
 		return tool.Result{}, regie.Errorf(regie.CodeToolError,
-			"the tool asks for input while it runs, which Regie does not give: it is unfinished")
+			"the tool asks for input while it runs, which Regie does not support: it did not finish")
 	case result.IsError:
 		// It is the tool's own word that it failed, not that nothing happened: it may have sent
 		// three mails of four. So it is no NotDone, and the outcome of an action is UNKNOWN with

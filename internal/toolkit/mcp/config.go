@@ -103,7 +103,7 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Name) > 40 || !serverName.MatchString(c.Name):
 		return regie.Errorf(regie.CodeBadRequest,
-			"%q is not a name for an MCP server: use letters, digits, single - and _, at most 40 characters",
+			"%q is not a valid name for an MCP server: use letters, digits, single - and _, at most 40 characters",
 			plain.Clip(c.Name, 60))
 	case slices.Contains(taken, strings.ToLower(c.Name)):
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the name of a toolkit: choose another one",

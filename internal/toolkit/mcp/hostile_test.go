@@ -24,7 +24,7 @@ func TestConnectFails(t *testing.T) {
 		says   []string
 	}{
 		{"dies", regie.CodeServerDown, []string{"no such ledger", "exit status 3", hidden}},
-		{"hangs", regie.CodeServerDown, []string{"did not introduce itself within 300ms", "thinking"}},
+		{"hangs", regie.CodeServerDown, []string{"did not initialize within 300ms", "thinking"}},
 		{"endless", regie.CodeServerDown, []string{"more than 100 pages"}},
 		{"babbles", regie.CodeServerDown, []string{"something else than messages"}},
 	} {
@@ -115,17 +115,17 @@ func TestRestartsAreBounded(t *testing.T) {
 		restarts++
 	}
 	if restarts != len(pauses)-1 {
-		t.Errorf("%d restarts before it was left alone", restarts)
+		t.Errorf("%d restarts before it was tried again", restarts)
 	}
 	if at = at.Add(11 * time.Minute); down() {
-		t.Errorf("it is left alone for ever")
+		t.Errorf("it is tried again for ever")
 	}
 	crash()
 	if !down() {
 		t.Errorf("the count of restarts began anew by itself")
 	}
 	if at = at.Add(11 * time.Minute); down() {
-		t.Errorf("it is left alone for ever, the second time")
+		t.Errorf("it is tried again for ever, the second time")
 	}
 	at = at.Add(2 * steady) // shorter than the pause that it is in
 	crash()
@@ -158,7 +158,7 @@ func TestTriesAreBounded(t *testing.T) {
 				if regie.CodeOf(err) != regie.CodeServerDown {
 					t.Fatalf("got %v", err)
 				}
-				return !strings.Contains(err.Error(), "left alone")
+				return !strings.Contains(err.Error(), "tried again")
 			}
 			for _, pause := range append(slices.Clone(pauses[:len(pauses)-1]), row.last, row.last) {
 				if at = at.Add(pause - 1); pause > 0 && tried() {

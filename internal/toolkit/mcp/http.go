@@ -54,7 +54,7 @@ func requirePublic(address string) error {
 	}
 	if inside {
 		return regie.Errorf(regie.CodeNoPermission,
-			"%s is an address of this machine or a private network: allow_private lets a server be there", ip)
+			"%s is an address of this machine or of a private network: allow_private permits it", ip)
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func (s *Server) readySession(ctx context.Context, t *remote) (*session, error) 
 			s.config.Name, t.definition.Name)
 	case pin != t.pin:
 		return nil, regie.Errorf(regie.CodeToolChanged,
-			"the MCP server %s has changed the definition of %s since it was shown: nothing was run",
+			"the MCP server %s has changed the definition of %s since it was listed: nothing was run",
 			s.config.Name, t.definition.Name)
 	}
 	return s.session, nil
@@ -242,7 +242,7 @@ func (s *Server) restartSession(ctx context.Context) error {
 	}
 	if wait := s.next.Sub(now); wait > 0 && s.restarts > 0 {
 		return regie.Errorf(regie.CodeServerDown,
-			"the MCP server %s is down after %d tries and is left alone for %s: %s",
+			"the MCP server %s failed %d times and is tried again in %s: %s",
 			s.config.Name, s.restarts, wait.Round(time.Second), s.describeEnd(last, s.failure))
 	}
 	if last != nil {

@@ -26,7 +26,7 @@ func (s *Server) downError(err error) error {
 	if refusal, ok := errors.AsType[*regie.Error](err); ok && refusal.Code == regie.CodeNoPermission {
 		code = refusal.Code // an address that may not be dialled
 	}
-	return regie.Errorf(code, "the MCP server %s was not reached: %s", s.config.Name, s.errorCause(err))
+	return regie.Errorf(code, "the MCP server %s cannot be reached: %s", s.config.Name, s.errorCause(err))
 }
 
 // unansweredError is the error of a server that was started or reached, and did not introduce
@@ -40,7 +40,7 @@ func (s *Server) unansweredError(session *session, err error) error {
 			s.config.Name, status)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return regie.Errorf(regie.CodeServerDown, "the MCP server %s did not introduce itself within %s: %s",
+		return regie.Errorf(regie.CodeServerDown, "the MCP server %s did not initialize within %s: %s",
 			s.config.Name, s.config.startTimeout(), s.describeEnd(session, nil))
 	}
 	return regie.Errorf(regie.CodeServerDown, "the MCP server %s cannot be used: %s",

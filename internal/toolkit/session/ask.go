@@ -176,7 +176,7 @@ func chosen(module regie.Module, choices []string) ([]string, error) {
 	for _, choice := range choices {
 		at := find(module.Options, choice)
 		if at < 0 {
-			return nil, regie.Errorf(regie.CodeBadRequest, "%q is none of the options: choose from %s",
+			return nil, regie.Errorf(regie.CodeBadRequest, "%q is not one of the options: choose from %s",
 				plain.Clip(choice, 100), list(module.Options))
 		}
 		taken[at] = true
@@ -201,7 +201,7 @@ func checkFreeText(text string) (string, error) {
 			maxFreeText)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text,
 		func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x7f }):
-		return "", regie.Errorf(regie.CodeBadRequest, "the answer holds control characters or bytes that are not UTF-8")
+		return "", regie.Errorf(regie.CodeBadRequest, "the answer contains control characters or bytes that are not UTF-8")
 	}
 	return text, nil
 }

@@ -32,19 +32,19 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	}
 	switch {
 	case found.Why != nil:
-		p.Warnings = append(p.Warnings, regie.Say("nothing confines it: %s", found.Why.Error()))
+		p.Warnings = append(p.Warnings, regie.Say("it is not confined: %s", found.Why.Error()))
 	case found.Tier == sandbox.None:
 		p.Warnings = append(p.Warnings, regie.Say(
-			"nothing confines it: it can read, change and send whatever you can; regie doctor says what is missing"))
+			"it is not confined: it can read, change and send anything you can; regie doctor says why"))
 	case k.sandbox.Network():
-		p.Warnings = append(p.Warnings, regie.Say("it can reach the network, and send out what it can read"))
+		p.Warnings = append(p.Warnings, regie.Say("it can reach the network and send anything it can read"))
 	}
 	if k.snapshots == nil {
-		p.Warnings = append(p.Warnings, regie.Say("no undo takes back what it changes in files"))
+		p.Warnings = append(p.Warnings, regie.Say("undo cannot restore the files that it changes"))
 	}
 	if !isLiteral {
 		p.Once = true
-		p.Warnings = append(p.Warnings, regie.Say("a shell runs it: no answer for longer can cover it"))
+		p.Warnings = append(p.Warnings, regie.Say("it runs in a shell, so it can only be allowed once"))
 	} else if found.Tier != sandbox.None {
 		command := regie.Command{Argv: argv, Dir: dir}
 		p.Scopes = []regie.Scope{{

@@ -204,11 +204,11 @@ func TestLabels(t *testing.T) {
 	}{
 		{sandbox.Config{Tier: sandbox.Bubblewrap}, "git status", "run git status in ./, confined by bubblewrap, without network", "", "bubblewrap", 2, false},
 		{sandbox.Config{Tier: sandbox.Landlock}, "git status", "run git status in ./, confined by landlock, without network", "", "landlock", 2, false},
-		{sandbox.Config{Tier: sandbox.Bubblewrap, Network: true}, "git status", "run git status in ./, confined by bubblewrap, with the network", "send out", "bubblewrap+network", 2, false},
-		{sandbox.Config{Tier: sandbox.Landlock, Network: true}, "git status", "run git status in ./, confined by landlock, with the network", "send out", "landlock+network", 2, false},
-		{sandbox.Config{Tier: sandbox.None}, "git status", "run git status in ./, WITHOUT a sandbox", "nothing confines it", "none", 0, true},
-		{sandbox.Config{Tier: sandbox.None, Network: true}, "git status", "run git status in ./, WITHOUT a sandbox", "nothing confines it", "none", 0, true},
-		{sandbox.Config{Tier: sandbox.Bubblewrap}, "git status | cat", "run git status | cat in ./, confined by bubblewrap, without network", "a shell runs it", "bubblewrap", 0, false},
+		{sandbox.Config{Tier: sandbox.Bubblewrap, Network: true}, "git status", "run git status in ./, confined by bubblewrap, with the network", "send anything", "bubblewrap+network", 2, false},
+		{sandbox.Config{Tier: sandbox.Landlock, Network: true}, "git status", "run git status in ./, confined by landlock, with the network", "send anything", "landlock+network", 2, false},
+		{sandbox.Config{Tier: sandbox.None}, "git status", "run git status in ./, WITHOUT a sandbox", "it is not confined", "none", 0, true},
+		{sandbox.Config{Tier: sandbox.None, Network: true}, "git status", "run git status in ./, WITHOUT a sandbox", "it is not confined", "none", 0, true},
+		{sandbox.Config{Tier: sandbox.Bubblewrap}, "git status | cat", "run git status | cat in ./, confined by bubblewrap, without network", "it runs in a shell", "bubblewrap", 0, false},
 	} {
 		d := newDesk(t, row.config)
 		inv := d.invocation(map[string]any{"command": row.command})
@@ -229,7 +229,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestUnconfined holds a command back where nothing confines it and nobody has allowed this very
+// TestUnconfined holds a command back where it is not confined and nobody has allowed this very
 // one, whoever else let it through.
 func TestUnconfined(t *testing.T) {
 	d := newDesk(t, sandbox.Config{Tier: sandbox.None})

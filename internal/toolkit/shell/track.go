@@ -85,11 +85,11 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 			left = regie.SayOf("%s; %s", left, sentence)
 		}
 	}
-	say(changed.Uncovered > 0, regie.Say("it changed, moved or made what no undo brings back: %s",
+	say(changed.Uncovered > 0, regie.Say("it changed or created files that undo cannot restore: %s",
 		names(changed.Names, changed.Uncovered)))
-	say(changed.Aside, regie.Say("it changed ignored or special files, which no undo brings back"))
+	say(changed.Aside, regie.Say("it changed ignored or special files, which undo cannot restore"))
 	say(changed.Git, regie.Say("it changed the history of the repository, its branches, tags or stashes"))
-	say(!confined, regie.Say("nothing kept it in the workspace: what else it has done is not known"))
+	say(!confined, regie.Say("it was not confined to the workspace: its other effects are unknown"))
 	if left.IsZero() {
 		return changed.Files, nil
 	}

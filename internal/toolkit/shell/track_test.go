@@ -15,7 +15,7 @@ import (
 // command that nothing confined; and what has no name to be shown is counted.
 func TestAllThatIsLeft(t *testing.T) {
 	k := &toolkit{snapshots: snapshot.New(t.TempDir(), "", snapshot.DefaultBounds())}
-	const git, loose, gone = "history of the repository", "nothing kept it in the workspace", "what no undo brings back"
+	const git, loose, gone = "history of the repository", "it was not confined to the workspace", "files that undo cannot restore"
 	for name, row := range map[string]struct {
 		changed snapshot.Changes
 		tier    sandbox.Tier
