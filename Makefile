@@ -140,7 +140,7 @@ sdk-check: ## what the vendors' official SDKs make of our requests, and of the s
 	$(GO) -C internal/sdkcheck test -timeout 10m $(TESTFLAGS) ./...
 
 translate: ## list the sentences without a French translation, and add them empty to the catalogue
-	$(GO) test ./internal/text -run TestCatalogue -count=1 -update
+	$(GO) test ./internal/i18n -run TestCatalogue -count=1 -update
 
 openapi: ## the OpenAPI document and its page, from the operations and the comments of their types
 	$(GO) test ./internal/httpapi -run TestDocument -count=1 -update

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newAgentsCommand lists the agents that answer here, with their models; before the first run the
@@ -27,7 +27,7 @@ func newAgentsCommand(env *environment) *cobra.Command {
 					if a.Provider != "" {
 						model = env.T("%s, model %s", a.Provider, cmp.Or(a.Model, "-"))
 					}
-					p.printLine("%-16s %s", plain.Line(a.Name), plain.Line(model))
+					p.printLine("%-16s %s", sanitize.Line(a.Name), sanitize.Line(model))
 				}
 			})
 		},

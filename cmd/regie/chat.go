@@ -15,7 +15,7 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tui"
 )
 
@@ -137,7 +137,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 func restoreStderr(env *environment, aside tui.Aside) {
 	env.stderr = os.Stderr
 	for len(aside) > 0 {
-		fmt.Fprintln(env.stderr, plain.Strip(<-aside))
+		fmt.Fprintln(env.stderr, sanitize.Strip(<-aside))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newConfigCommand shows and checks the settings (spec 10.1, 13).
@@ -60,7 +60,7 @@ func showConfig(env *environment, origin, asJSON bool) error {
 			} else if v.Use != "" && v.Use != config.UseNarrows {
 				continue
 			}
-			p.printLine("%s", plain.Line(line))
+			p.printLine("%s", sanitize.Line(line))
 		}
 	})
 }
@@ -123,9 +123,9 @@ func validateConfig(env *environment, files []string) error {
 	for _, file := range files {
 		if err := config.CheckFile(file); err != nil {
 			broken = true
-			p.printLine("✗ %s", plain.Line(env.text.Error(err)))
+			p.printLine("✗ %s", sanitize.Line(env.text.Error(err)))
 		} else {
-			p.printLine("✓ %s", plain.Line(file))
+			p.printLine("✓ %s", sanitize.Line(file))
 		}
 	}
 	if together != nil && !broken {

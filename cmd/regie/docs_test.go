@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // readPages returns the text of each Markdown page of the repository's root and of docs/, by its
@@ -114,7 +114,7 @@ func TestDocs_Blocks(t *testing.T) {
 // TestDocs_Commands compares docs/commands.md with the commands; -update writes it.
 func TestDocs_Commands(t *testing.T) {
 	t.Parallel()
-	root := newRootCommand(&environment{text: text.New("en"), level: new(slog.LevelVar)})
+	root := newRootCommand(&environment{text: i18n.New("en"), level: new(slog.LevelVar)})
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\nGenerated from the program; `regie COMMAND --help` says the same.\n")
 	writeCommand(&page, root)

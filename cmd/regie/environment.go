@@ -18,8 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -27,7 +27,7 @@ import (
 type environment struct {
 	flags    config.Flags
 	config   config.Config
-	text     *text.Printer
+	text     *i18n.Printer
 	stdin    *os.File
 	stdout   io.Writer
 	stderr   io.Writer
@@ -43,18 +43,18 @@ func (env *environment) joinPair(about, said string) string { return env.T("%s: 
 
 // printf prints a translated line on standard output.
 func (env *environment) printf(format string, args ...any) error {
-	_, err := fmt.Fprintln(env.stdout, plain.Strip(env.T(format, args...)))
+	_, err := fmt.Fprintln(env.stdout, sanitize.Strip(env.T(format, args...)))
 	return err
 }
 
 // notef prints a translated line on standard error.
 func (env *environment) notef(format string, args ...any) {
-	fmt.Fprintln(env.stderr, plain.Strip(env.T(format, args...)))
+	fmt.Fprintln(env.stderr, sanitize.Strip(env.T(format, args...)))
 }
 
 // printWrapped prints lines on standard error, broken between words to the terminal's width.
 func (env *environment) printWrapped(lines string) {
-	fmt.Fprintln(env.stderr, foldLines(plain.Strip(lines), terminalWidth(env.stderr)))
+	fmt.Fprintln(env.stderr, foldLines(sanitize.Strip(lines), terminalWidth(env.stderr)))
 }
 
 // newPage returns a page of stored things on a stream.
@@ -65,7 +65,7 @@ func (env *environment) newPage(w io.Writer) *chat.Page {
 // printer prints lines and keeps the first failure to write.
 type printer struct {
 	w    io.Writer
-	text *text.Printer
+	text *i18n.Printer
 	err  error
 }
 
@@ -73,7 +73,7 @@ func (env *environment) newPrinter() *printer { return &printer{w: env.stdout, t
 
 func (p *printer) printLine(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(plain.Strip(fmt.Sprintf(format, args...)), " "))
+		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(sanitize.Strip(fmt.Sprintf(format, args...)), " "))
 	}
 }
 

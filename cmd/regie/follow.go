@@ -18,9 +18,9 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/doctor"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // follower watches one round until it ends, is paused, or waits for a person at another terminal,
@@ -273,7 +273,7 @@ func waitsForNetwork(view *store.RoundView) bool {
 func (w *follower) showLines(lines ...string) {
 	for _, line := range lines {
 		w.noted = true
-		fmt.Fprintln(w.stderr, plain.Strip(line))
+		fmt.Fprintln(w.stderr, sanitize.Strip(line))
 	}
 }
 
@@ -423,7 +423,7 @@ func (w *follower) showResult(ctx context.Context) error {
 		if !readable { // the person still sees it (spec 2.2)
 			w.showLines(w.T("the model's last reply cannot be read; this is what it wrote:"))
 		}
-		fmt.Fprintln(w.stdout, plain.Strip(text))
+		fmt.Fprintln(w.stdout, sanitize.Strip(text))
 	}
 	if !w.json && isTerminal(w.stdout) {
 		// A person has read it. That it could not be stored changes nothing of how the run went.
@@ -458,7 +458,7 @@ func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 			if review := &a.Reviews[n]; review.Decision == nil {
 				waits.Calls = append(waits.Calls, awaitedCall{
 					n + 1, review.CallID, review.Tool,
-					plain.Line(env.text.Sentence(review.Preview.Sentence)),
+					sanitize.Line(env.text.Sentence(review.Preview.Sentence)),
 				})
 			}
 		}
@@ -468,7 +468,7 @@ func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 		q := &inbox.Questions[i]
 		out = append(out, awaited{
 			Kind: "question", ID: q.ID, Command: env.sameCommand("answer", chat.Short(q.ID)),
-			Text: plain.Visible(q.Module.Text), Options: q.Module.Options,
+			Text: sanitize.Visible(q.Module.Text), Options: q.Module.Options,
 			module: &q.Module,
 		})
 	}
@@ -476,7 +476,7 @@ func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 }
 
 // describeLines describes the open request.
-func (a *awaited) describeLines(t *text.Printer) []string {
+func (a *awaited) describeLines(t *i18n.Printer) []string {
 	var out []string
 	switch a.Kind {
 	case "approval":
@@ -490,7 +490,7 @@ func (a *awaited) describeLines(t *text.Printer) []string {
 		out = append(out, t.T("waiting for an answer, %s:", chat.Short(a.ID)),
 			"     "+strings.ReplaceAll(a.Text, "\n", "\n     "))
 		for i, option := range a.Options {
-			out = append(out, fmt.Sprintf("%3d  %s", i+1, plain.Line(option)))
+			out = append(out, fmt.Sprintf("%3d  %s", i+1, sanitize.Line(option)))
 		}
 		out = append(out, t.T("  answer with: %s", a.Command+" "+chat.AnswerWith(t, a.module)))
 	}
@@ -546,7 +546,7 @@ func shellWords(words []string) string {
 }
 
 // exitVerdict returns the exit code of spec 10.1, and the reason in words.
-func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string) {
+func exitVerdict(t *i18n.Printer, view store.RoundView, timedOut bool) (int, string) {
 	id := view.Round.ID
 	switch {
 	case view.Round.State == regie.RoundEnded:
@@ -578,7 +578,7 @@ func exitVerdict(t *text.Printer, view store.RoundView, timedOut bool) (int, str
 
 // verdictOfCalls returns the verdict on an answered run, by what became of its calls: the first
 // reason in this order decides.
-func verdictOfCalls(t *text.Printer, view store.RoundView) (int, string) {
+func verdictOfCalls(t *i18n.Printer, view store.RoundView) (int, string) {
 	id, n := view.Round.ID, 0
 	has := func(is func(*regie.Call) bool) bool {
 		n = countCalls(view, is)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newIndexCommand brings the index of a workspace up to date (spec 8.3).
@@ -112,6 +112,6 @@ func newProgress(env *environment) (show func(app.IndexProgress), cleared func()
 		if p.Embedding {
 			line = env.T("%d of %d texts embedded", p.Done, p.Total)
 		}
-		fmt.Fprint(env.stderr, "\r\x1b[K"+plain.Strip(line))
+		fmt.Fprint(env.stderr, "\r\x1b[K"+sanitize.Strip(line))
 	}, func() { fmt.Fprint(env.stderr, "\r\x1b[K") }
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // version is set by the linker, and systemFile where the machine's settings are not in /etc.
@@ -52,7 +52,7 @@ func Main(args []string) int {
 	out := &output{file: os.Stdout}
 	env := &environment{
 		flags: config.Flags{System: systemFile}, level: new(slog.LevelVar),
-		text: text.New(lang), stdin: os.Stdin, stdout: out, stderr: os.Stderr,
+		text: i18n.New(lang), stdin: os.Stdin, stdout: out, stderr: os.Stderr,
 	}
 	env.level.Set(slog.LevelWarn)
 	root := newRootCommand(env)
@@ -153,7 +153,7 @@ func (env *environment) showError(err error) int {
 	}
 	code := regie.CodeOf(err)
 	// whole, because it may say what to type; before the screen of choices it is folded
-	if said := "regie: " + plain.Strip(env.text.Error(err)); code == regie.CodeNoModel {
+	if said := "regie: " + sanitize.Strip(env.text.Error(err)); code == regie.CodeNoModel {
 		env.printWrapped(said)
 	} else {
 		fmt.Fprintln(env.stderr, said)

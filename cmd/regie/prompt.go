@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 type promptFlags struct {
@@ -145,7 +145,7 @@ func printPrompt(out *printer, p *dispatch.Prompt) error {
 			name += " ▪"
 		}
 		name = strings.TrimSpace(name + " " + part.Chunk)
-		out.printLine("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(plain.Strip(part.Text), 80))
+		out.printLine("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(sanitize.Strip(part.Text), 80))
 	}
 	out.printLine("%9d %9d  %s\n", len(p.Body), p.Tokens, t.T("total"))
 	out.printText("", "▪ end of a part that the provider may cache")

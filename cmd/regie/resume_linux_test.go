@@ -15,8 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // TestResumeShowsAll resumes a run that goes on, and ends, before anybody listens: what it did is
@@ -47,7 +47,7 @@ func TestResumeShowsAll(t *testing.T) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	var shown bytes.Buffer
-	env := &environment{text: text.New("en"), stdin: os.Stdin, stdout: io.Discard, stderr: &shown, level: new(slog.LevelVar)}
+	env := &environment{text: i18n.New("en"), stdin: os.Stdin, stdout: io.Discard, stderr: &shown, level: new(slog.LevelVar)}
 	var err error
 	if env.config, err = config.Load(os.Getenv, env.flags); err != nil {
 		t.Fatal(err)

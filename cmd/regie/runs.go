@@ -13,8 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // newRunsCommand returns about stored runs.
@@ -196,10 +196,10 @@ func roundState(r regie.Round) string {
 	return string(r.State)
 }
 
-func formatMillis(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
+func formatMillis(t *i18n.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
 
 // formatDuration returns how long an ended run took.
-func formatDuration(t *text.Printer, r *regie.Round) string {
+func formatDuration(t *i18n.Printer, r *regie.Round) string {
 	if r.EndedAt.IsZero() {
 		return "—"
 	}

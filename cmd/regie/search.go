@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -108,16 +108,16 @@ func printFound(env *environment, p *printer, asked *dispatch.SearchRequest, fou
 		f := &found.Files[i]
 		path := filepath.Join(root, filepath.FromSlash(f.Path))
 		if relative, err := filepath.Rel(at, path); err == nil {
-			path = plain.Line(relative)
+			path = sanitize.Line(relative)
 		}
 		if asked.Mode != dispatch.SearchSemantic {
-			p.printLine("%s:%d: %s", path, f.Start, plain.Visible(f.Text))
+			p.printLine("%s:%d: %s", path, f.Start, sanitize.Visible(f.Text))
 			continue
 		}
 		lines, best := bestLines(f, mentions)
-		p.printLine("%s:%d  %s", path, f.Start+best[0], plain.Line(f.Symbol))
+		p.printLine("%s:%d  %s", path, f.Start+best[0], sanitize.Line(f.Symbol))
 		for _, at := range best {
-			p.printLine("%6d  %s", f.Start+at, oneLine(plain.Visible(lines[at]), 240))
+			p.printLine("%6d  %s", f.Start+at, oneLine(sanitize.Visible(lines[at]), 240))
 		}
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newServeCommand serves the API, the streams and the pages.
@@ -53,7 +53,7 @@ func runServer(ctx context.Context, env *environment, s app.ServeConfig) error {
 	defer signals.stop()
 	waiting, stop := signal.NotifyContext(ctx, endSignals()...)
 	engine, err := app.WaitEngine(waiting, env.connOptions(app.Options{Resumed: env.tellResumed(regie.ID{})}),
-		func(by error) { fmt.Fprintln(env.stderr, plain.Strip(env.text.Error(by))) })
+		func(by error) { fmt.Fprintln(env.stderr, sanitize.Strip(env.text.Error(by))) })
 	interrupted := waiting.Err() != nil
 	stop()
 	if err == nil && interrupted {

@@ -19,7 +19,7 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newSetupCommand chooses the model that answers from now on.
@@ -313,7 +313,7 @@ func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error 
 		question = d.T("Model (a number or a name; Enter for %s): ", offered)
 	}
 	for {
-		answer, err := d.askLine(plain.Strip(question))
+		answer, err := d.askLine(sanitize.Strip(question))
 		if err != nil {
 			return err
 		}

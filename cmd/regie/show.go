@@ -9,9 +9,9 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // showRun prints a run with every exchange, attempt and call (spec 10.1).
@@ -115,7 +115,7 @@ func showCall(p *printer, c *regie.Call) {
 	if c.Recovered && c.State.Settled() { // until then it waits for its tool
 		state += " " + t.T("(recovered)")
 	}
-	p.printLine("  %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), oneLine(c.Arguments, 80))
+	p.printLine("  %2d %s %s", c.Ordinal+1, sanitize.Line(c.Tool), oneLine(c.Arguments, 80))
 	if len(c.Executed) > 0 { // a person's own words ran, not the model's
 		p.printLine("     %s %s", t.T("edited by a person, to:"), oneLine(string(c.Executed), 80))
 	}
@@ -185,7 +185,7 @@ func usageOf(view runView) (sum regie.Usage) {
 	return sum
 }
 
-func formatTokens(t *text.Printer, u regie.Usage) string {
+func formatTokens(t *i18n.Printer, u regie.Usage) string {
 	out := t.T("tokens %d in, %d out", u.Input, u.Output)
 	if u.Estimated {
 		out += t.T(" (estimated)")
@@ -200,7 +200,7 @@ func formatTokens(t *text.Printer, u regie.Usage) string {
 }
 
 // formatMoney formats the cost of a call, with its reservation if there was one.
-func formatMoney(t *text.Printer, m regie.Money) string {
+func formatMoney(t *i18n.Printer, m regie.Money) string {
 	spent := regie.Spending{Due: m.Reserved}
 	if m.Known {
 		spent = regie.Spending{Cost: m.Cost, Known: true}

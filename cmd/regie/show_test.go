@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // aRun is a run in which everything happened that runs show can show.
@@ -68,7 +68,7 @@ func TestShowRun(t *testing.T) {
 		t.Run(lang, func(t *testing.T) {
 			t.Setenv("TZ", "UTC")
 			var out bytes.Buffer
-			showRun(&printer{w: &out, text: text.New(lang)}, aRun())
+			showRun(&printer{w: &out, text: i18n.New(lang)}, aRun())
 			if strings.ContainsRune(out.String(), 0x1b) {
 				t.Error("a control sequence got through")
 			}

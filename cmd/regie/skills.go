@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newSkillsCommand lists the skills that an agent has in this directory.
@@ -55,7 +55,7 @@ func noticeLine(env *environment, n *app.SkillNotice) string {
 	if n.Refused {
 		mark = "✗"
 	}
-	return "  " + mark + " " + env.joinPair(plain.Line(n.Dir), plain.Line(noticeText(env, n)))
+	return "  " + mark + " " + env.joinPair(sanitize.Line(n.Dir), sanitize.Line(noticeText(env, n)))
 }
 
 // skillLines writes skills for people, and how many of the workspace's do not count yet.
@@ -69,8 +69,8 @@ func skillLines(env *environment, root string, set *app.SkillSet, line func(form
 		if s.Origin == app.SkillOfUser {
 			origin = env.T("yours")
 		}
-		line("%s  %s", s.Name, plain.Line(s.Description))
-		line("    %s", env.T("%s, in %s, files besides SKILL.md: %d", origin, plain.Line(s.Dir), len(s.Files)))
+		line("%s  %s", s.Name, sanitize.Line(s.Description))
+		line("    %s", env.T("%s, in %s, files besides SKILL.md: %d", origin, sanitize.Line(s.Dir), len(s.Files)))
 	}
 	for i := range set.Notices {
 		line("%s", noticeLine(env, &set.Notices[i]))
@@ -88,7 +88,7 @@ func skillNotes(env *environment, root string) func(note func(line string)) {
 	return func(note func(line string)) {
 		set := app.Skills(env.config, root)
 		skillLines(env, root, &set, func(format string, args ...any) {
-			note(plain.Strip(fmt.Sprintf(format, args...)))
+			note(sanitize.Strip(fmt.Sprintf(format, args...)))
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newToolsCommand lists what agents can call (spec 10.1).
@@ -25,8 +25,8 @@ func newToolsCommand(env *environment) *cobra.Command {
 			return printLines(env, asJSON, found, err, func(p *printer) {
 				for i := range found {
 					t := &found[i]
-					p.printLine("%-26s %-6s %-10s %s", plain.Line(t.Name), t.Kind, t.Class,
-						oneLine(plain.Line(t.Description), 100))
+					p.printLine("%-26s %-6s %-10s %s", sanitize.Line(t.Name), t.Kind, t.Class,
+						oneLine(sanitize.Line(t.Description), 100))
 				}
 			})
 		},
@@ -65,9 +65,9 @@ func listTools(ctx context.Context, env *environment) ([]regie.ToolDefinition, e
 // showTool prints a tool with its whole description, which is the model's and English, and its
 // schema.
 func showTool(p *printer, t *regie.ToolDefinition) {
-	p.printLine("%s  %s, %s, %s", plain.Line(t.Name), t.Kind, t.Class, t.Risk)
+	p.printLine("%s  %s, %s, %s", sanitize.Line(t.Name), t.Kind, t.Class, t.Risk)
 	if len(t.Aliases) > 0 {
-		p.printLine("%s", p.text.T("%s: %s", p.text.T("other names"), plain.Line(strings.Join(t.Aliases, ", "))))
+		p.printLine("%s", p.text.T("%s: %s", p.text.T("other names"), sanitize.Line(strings.Join(t.Aliases, ", "))))
 	}
 	var schema bytes.Buffer
 	_ = json.Indent(&schema, t.Parameters, "", "  ") // a tool without a valid schema is registered nowhere

@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newTrustCommand decides about what a workspace holds for agents (decision 32).
@@ -79,13 +79,13 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 
 // showProject prints what a workspace holds for agents, and whether it is trusted.
 func showProject(env *environment, p *printer, seen *app.Project) {
-	p.printLine("%s", env.joinPair(plain.Line(seen.Root), describeTrust(env, seen)))
+	p.printLine("%s", env.joinPair(sanitize.Line(seen.Root), describeTrust(env, seen)))
 	if len(seen.Files)+len(seen.Odd) == 0 {
 		p.printText("", "this workspace has nothing for agents: no settings, skills or MCP servers")
 	}
 	for _, err := range []error{seen.Damaged, seen.Unread, seen.Broken, seen.ServersBroken} {
 		if err != nil {
-			p.printLine("✗ %s", plain.Line(env.text.Error(err)))
+			p.printLine("✗ %s", sanitize.Line(env.text.Error(err)))
 		}
 	}
 	showKeys(env, p, seen)
@@ -95,7 +95,7 @@ func showProject(env *environment, p *printer, seen *app.Project) {
 	}
 	for i := range seen.Skills {
 		s := &seen.Skills[i]
-		p.printLine("  %s", env.joinPair(s.Name+" ("+plain.Line(s.Dir)+")", s.Description))
+		p.printLine("  %s", env.joinPair(s.Name+" ("+sanitize.Line(s.Dir)+")", s.Description))
 	}
 	for i := range seen.Notices {
 		p.printLine("%s", noticeLine(env, &seen.Notices[i]))
@@ -126,14 +126,14 @@ func showKeys(env *environment, p *printer, seen *app.Project) {
 		p.printText("  ! ", "they are not read: --config or REGIE_CONFIG names another file")
 	}
 	for _, k := range seen.Keys {
-		about := plain.Line(k.Key) + " (" + env.T("line %d", k.Line) + ")"
+		about := sanitize.Line(k.Key) + " (" + env.T("line %d", k.Line) + ")"
 		if !seen.Apart {
 			about = env.joinPair(about, describeUse(env, k, seen.Trusted()))
 		}
 		p.printLine("  %s", about)
 		if k.Use != config.UseNever {
 			for line := range strings.Lines(k.Text) {
-				p.printLine("      │ %s", plain.Line(strings.TrimRight(line, "\n")))
+				p.printLine("      │ %s", sanitize.Line(strings.TrimRight(line, "\n")))
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 		p.printText("\n", "MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json")
 	}
 	if seen.ServersBroken != nil {
-		p.printLine("  ✗ %s", plain.Line(env.text.Error(seen.ServersBroken)))
+		p.printLine("  ✗ %s", sanitize.Line(env.text.Error(seen.ServersBroken)))
 	}
 	for i := range seen.Servers {
 		s := &seen.Servers[i]
@@ -156,17 +156,17 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 		if s.Command != "" {
 			what = shellWords(append([]string{s.Command}, s.Args...))
 		}
-		p.printLine("  %s", plain.Line(env.joinPair(s.Name, what)))
+		p.printLine("  %s", sanitize.Line(env.joinPair(s.Name, what)))
 		if s.Dir != "" {
-			p.printText("      ", "in %s", plain.Line(s.Dir))
+			p.printText("      ", "in %s", sanitize.Line(s.Dir))
 		}
 		if len(s.Variables) > 0 {
-			p.printText("      ", "gets from your environment: %s", plain.Line(strings.Join(s.Variables, ", ")))
+			p.printText("      ", "gets from your environment: %s", sanitize.Line(strings.Join(s.Variables, ", ")))
 		}
 		if s.Yours || s.Disabled {
 			p.printText("      ", "ignored: the file disables it, or your own settings have a server of this name")
 		} else if s.Why != nil {
-			p.printLine("      ✗ %s", plain.Line(env.text.Error(s.Why)))
+			p.printLine("      ✗ %s", sanitize.Line(env.text.Error(s.Why)))
 		}
 	}
 }
@@ -191,7 +191,7 @@ func showFiles(p *printer, seen *app.Project) {
 	if seen.State == app.StateChanged {
 		p.printText("\n", "What has changed since it was trusted (+ new, ~ changed, - gone):")
 		for _, change := range seen.Changes {
-			p.printLine("  %s %s", change.What.Mark(), plain.Line(change.Path))
+			p.printLine("  %s %s", change.What.Mark(), sanitize.Line(change.Path))
 		}
 	}
 	if len(seen.Files) == 0 || seen.Unread != nil {
@@ -199,7 +199,7 @@ func showFiles(p *printer, seen *app.Project) {
 	}
 	p.printText("\n", "Files: %d, SHA-256 %s", len(seen.Files), seen.SHA256.String())
 	for _, f := range seen.Files {
-		p.printLine("  %s  %9d  %s", f.SHA256.String()[:12], f.Size, plain.Line(f.Path))
+		p.printLine("  %s  %9d  %s", f.SHA256.String()[:12], f.Size, sanitize.Line(f.Path))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestAnswerWith: what is advised as an answer to a question is taken, and what is not advised is
@@ -21,7 +21,7 @@ func TestAnswerWith(t *testing.T) {
 		{Kind: regie.ModuleChoice, Options: options, AllowMultiple: true, AllowFreeText: true},
 		{Kind: regie.ModuleChoice, AllowFreeText: true},
 	} {
-		advised := chat.AnswerWith(text.New("en"), &m)
+		advised := chat.AnswerWith(i18n.New("en"), &m)
 		for way, taken := range map[string]error{
 			"--yes":      answered(&m, nil, "", true),
 			"--no":       answered(&m, nil, "", true),
@@ -33,7 +33,7 @@ func TestAnswerWith(t *testing.T) {
 				t.Errorf("of %+v is advised %q; %s: %v", m, advised, way, taken)
 			}
 		}
-		lines := strings.Join((&awaited{Kind: "question", Command: "regie answer x", module: &m}).describeLines(text.New("en")), "\n")
+		lines := strings.Join((&awaited{Kind: "question", Command: "regie answer x", module: &m}).describeLines(i18n.New("en")), "\n")
 		if !strings.Contains(lines, "regie answer x "+advised) {
 			t.Errorf("of %+v is said %q", m, lines)
 		}

@@ -18,15 +18,15 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Config sets an agent up.
 type Config struct {
 	Control *client.Client
-	Text    *text.Printer
+	Text    *i18n.Printer
 	Version string
 	// Request builds the run request for messages in a directory's workspace. It returns an error
 	// if the directory is no workspace.
@@ -144,7 +144,7 @@ func (a *agent) knownSession(id sdk.SessionId) (*session, error) {
 	if s := a.sessions[id]; s != nil {
 		return s, nil
 	}
-	return nil, regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(truncateText(string(id), 60)))
+	return nil, regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", sanitize.Line(truncateText(string(id), 60)))
 }
 
 // ResumeSession implements sdk.Agent: an editor loads the session.
@@ -205,7 +205,7 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 	out.Sessions = make([]sdk.SessionInfo, len(found))
 	for i := range found {
 		f := &found[i]
-		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
+		name, at := sanitize.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
 		out.Sessions[i] = sdk.SessionInfo{
 			SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at,
 		}
@@ -236,7 +236,7 @@ func (a *agent) editorError(err error) error {
 		number = -32002
 	}
 	data := map[string]any{"code": string(code)}
-	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: data}
+	return &sdk.RequestError{Code: number, Message: sanitize.Strip(a.Text.Error(err)), Data: data}
 }
 
 // sendUpdate sends one update.

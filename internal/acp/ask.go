@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -117,16 +117,16 @@ func (c *choices[T]) askPerson(ctx context.Context, f *follower, call sdk.ToolCa
 func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie.Review) error {
 	t := f.Text
 	d := f.s.drawCall(review.Tool, string(review.Arguments))
-	title := plain.Visible(t.Sentence(review.Preview.Sentence))
+	title := sanitize.Visible(t.Sentence(review.Preview.Sentence))
 	var why []string
 	for i := range review.Grounds {
-		why = append(why, plain.Visible(t.Sentence(review.Grounds[i].Sentence)))
+		why = append(why, sanitize.Visible(t.Sentence(review.Grounds[i].Sentence)))
 	}
 	for _, warning := range review.Preview.Warnings {
-		why = append(why, "! "+plain.Visible(t.Sentence(warning)))
+		why = append(why, "! "+sanitize.Visible(t.Sentence(warning)))
 	}
 	if diff := review.Preview.Diff; diff != "" {
-		why = append(why, "```diff\n"+plain.Visible(diff)+"\n```")
+		why = append(why, "```diff\n"+sanitize.Visible(diff)+"\n```")
 	}
 	if len(why) > 0 {
 		d.content = append([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(why, "\n")))}, d.content...)
@@ -136,7 +136,7 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 		regie.Decision{Answer: regie.AnswerAllow})
 	for i := range review.Preview.Scopes {
 		scope, n := &review.Preview.Scopes[i], sdk.PermissionOptionId(strconv.Itoa(i))
-		covers := plain.Line(t.Sentence(scope.Sentence))
+		covers := sanitize.Line(t.Sentence(scope.Sentence))
 		said.addChoice(sdk.PermissionOptionKindAllowAlways, "session:"+n, t.T("Allow in this session: %s", covers),
 			regie.Decision{Answer: regie.AnswerSession, Scope: scope})
 		said.addChoice(sdk.PermissionOptionKindAllowAlways, "always:"+n,
@@ -172,14 +172,14 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 	}
 	for i, name := range q.Module.Options {
 		said.addChoice(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionId("choice:"+strconv.Itoa(i)),
-			plain.Line(name),
+			sanitize.Line(name),
 			regie.QuestionReply{Choices: []string{name}})
 	}
 	if q.Module.AllowFreeText {
 		said.addChoice(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"),
 			regie.QuestionReply{})
 	}
-	title, kind := plain.Visible(q.Module.Text), sdk.ToolKindOther
+	title, kind := sanitize.Visible(q.Module.Text), sdk.ToolKindOther
 	reply, _, err := said.askPerson(ctx, f, sdk.ToolCallUpdate{
 		ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title, Kind: &kind,
 	})

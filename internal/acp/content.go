@@ -10,7 +10,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -110,19 +110,19 @@ func (s *session) drawCall(tool, written string) drawn {
 	_ = json.Unmarshal([]byte(written), &args) // a model's: what does not fit is shown without
 	d := drawn{kind: cmp.Or(kinds[tool], sdk.ToolKindOther)}
 	about := cmp.Or(args.Path, args.Query, args.Command, written)
-	d.title = plain.Line(strings.TrimSpace(tool + " " + truncateText(about, 200)))
+	d.title = sanitize.Line(strings.TrimSpace(tool + " " + truncateText(about, 200)))
 	if args.Path == "" || !filepath.IsLocal(args.Path) || !strings.HasPrefix(tool, "files.") {
 		return d
 	}
-	at := plain.Strip(filepath.Join(s.request.Root, filepath.FromSlash(args.Path)))
+	at := sanitize.Strip(filepath.Join(s.request.Root, filepath.FromSlash(args.Path)))
 	d.locations = []sdk.ToolCallLocation{{Path: at}}
 	switch {
 	case tool == "files.write_file" && (args.Mode == "" || args.Mode == "create"):
-		d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(truncateText(args.Content, regie.MaxDiff))))
+		d.content = append(d.content, sdk.ToolDiffContent(at, sanitize.Visible(truncateText(args.Content, regie.MaxDiff))))
 	case tool == "files.edit_file":
 		for _, e := range args.Edits {
-			d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(truncateText(e.New, maxShown)),
-				plain.Visible(truncateText(e.Old, maxShown))))
+			d.content = append(d.content, sdk.ToolDiffContent(at, sanitize.Visible(truncateText(e.New, maxShown)),
+				sanitize.Visible(truncateText(e.Old, maxShown))))
 		}
 	}
 	return d
@@ -160,5 +160,5 @@ func resultOf(c *regie.Call) string {
 	if c.Error != nil {
 		result = string(c.Error.Code) + ": " + c.Error.Message
 	}
-	return plain.Strip(truncateText(result, maxShown))
+	return sanitize.Strip(truncateText(result, maxShown))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // follower tells an editor what happens in a session until a round of it has ended.
@@ -101,7 +101,7 @@ func (f *follower) sendUpdate(update sdk.SessionUpdate) {
 
 // sendText sends a piece of the agent's reply.
 func (f *follower) sendText(text string) {
-	if text = plain.Strip(text); text != "" {
+	if text = sanitize.Strip(text); text != "" {
 		f.sendUpdate(sdk.UpdateAgentMessageText(text))
 	}
 }
@@ -175,7 +175,7 @@ func (f *follower) sendPlan(b *chat.Body) {
 			"done":   sdk.PlanEntryStatusCompleted,
 		}[step.Status]
 		entries = append(entries, sdk.PlanEntry{
-			Content: plain.Line(step.Text), Priority: sdk.PlanEntryPriorityMedium,
+			Content: sanitize.Line(step.Text), Priority: sdk.PlanEntryPriorityMedium,
 			Status: cmp.Or(status, sdk.PlanEntryStatusPending),
 		})
 	}
@@ -193,7 +193,7 @@ func (f *follower) handleMessage(m *regie.Message) {
 		}
 	case m.Sender == regie.SenderUser:
 		if !m.ExcludeFromPrompt && !f.own.IsZero() && m.RoundID != f.round {
-			f.sendUpdate(sdk.UpdateUserMessageText(plain.Strip(m.LinearText())))
+			f.sendUpdate(sdk.UpdateUserMessageText(sanitize.Strip(m.LinearText())))
 		}
 	case m.AI != nil:
 		f.sendThought(thinking)
@@ -253,7 +253,7 @@ func (f *follower) stopReason() (sdk.StopReason, error) {
 			return sdk.StopReasonEndTurn, nil
 		}
 		data := map[string]any{"end_reason": string(f.end)}
-		return "", &sdk.RequestError{Code: -32603, Message: plain.Strip(why), Data: data}
+		return "", &sdk.RequestError{Code: -32603, Message: sanitize.Strip(why), Data: data}
 	}
 	f.sendText("\n\n" + why)
 	return sdk.StopReasonMaxTurnRequests, f.err

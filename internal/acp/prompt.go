@@ -7,7 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -94,14 +94,14 @@ func (a *agent) replaySession(ctx context.Context, s *session, view *store.Sessi
 		}
 		switch {
 		case m.Message.Sender == regie.SenderUser:
-			tell(sdk.UpdateUserMessageText(plain.Strip(m.Message.LinearText())))
+			tell(sdk.UpdateUserMessageText(sanitize.Strip(m.Message.LinearText())))
 		case m.Message.AI != nil:
 			if thought := chat.Thoughts(m.Message.AI); thought != "" {
 				tell(sdk.UpdateAgentThoughtText(thought))
 			}
-			tell(sdk.UpdateAgentMessageText(plain.Strip(m.Message.AI.Text())))
+			tell(sdk.UpdateAgentMessageText(sanitize.Strip(m.Message.AI.Text())))
 		case m.Message.Text != "":
-			tell(sdk.UpdateAgentMessageText(plain.Strip(m.Message.Text)))
+			tell(sdk.UpdateAgentMessageText(sanitize.Strip(m.Message.Text)))
 		}
 		for j := range m.Calls {
 			if !isSilent(m.Calls[j].Tool) {

@@ -82,7 +82,7 @@ func TestAutomation(t *testing.T) {
 			view := b.ask(b.unattended(d))
 			expect(t, view, regie.EndAnswered, "SUCCEEDED")
 			closed(t, view, regie.SessionTimeout)
-			if !strings.Contains(view.Round.EndNote.String(), "without saying") || view.Round.Counters.Retries != 1 {
+			if !strings.Contains(view.Round.EndNote.String(), "without declaring") || view.Round.Counters.Retries != 1 {
 				t.Errorf("%q, %+v", view.Round.EndNote, view.Round.Counters)
 			}
 		})

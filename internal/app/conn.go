@@ -9,8 +9,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/mcpserver"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // attachTimeout bounds how long a command waits for an engine that is starting or ending. What it
@@ -91,7 +91,7 @@ func (c *Conn) attachRemote(ctx context.Context) (*client.Client, error) {
 	if token == "" && isLocal(settings.Server) {
 		token, _ = ReadToken(settings.DataDir) // the owner's own, for nobody else's server
 	}
-	remote, err := client.New(settings.Server, token, text.New(settings.Language).Language())
+	remote, err := client.New(settings.Server, token, i18n.New(settings.Language).Language())
 	if err == nil && token == "" {
 		err = regie.Errorf(regie.CodeNoToken,
 			"there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own token is valid only for its own address",
@@ -160,7 +160,7 @@ func silentHolder(dir string) error {
 
 // becomeClient makes this process a client where an engine answers.
 func (c *Conn) becomeClient(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
-	found := client.Local(dial, text.New(c.options.Config.Language).Language())
+	found := client.Local(dial, i18n.New(c.options.Config.Language).Language())
 	if found.Alive(ctx) != nil {
 		found.Close()
 		return false
@@ -176,7 +176,7 @@ func (c *Conn) becomeClient(ctx context.Context, dial func(context.Context) (net
 // useOwnEngine talks to the engine of this process from now on.
 func (c *Conn) useOwnEngine(engine *Engine) {
 	c.engine = engine
-	c.current = engine.Client(text.New(c.options.Config.Language).Language())
+	c.current = engine.Client(i18n.New(c.options.Config.Language).Language())
 }
 
 // findEngine finds a running engine, or opens the store read-only. It reports whether that is

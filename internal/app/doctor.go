@@ -12,11 +12,11 @@ import (
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/store/postgres"
-	"github.com/regie-run/regie/internal/text"
 	"github.com/regie-run/regie/internal/trust"
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -70,7 +70,7 @@ func examinedProject(c config.Config, root string) doctor.Project {
 	}
 	for _, n := range append(seen.Notices, skill.Load(newProjects(c).ofUser()).Notices...) {
 		if n.Refused {
-			out.Bad = append(out.Bad, plain.Line(n.Dir))
+			out.Bad = append(out.Bad, sanitize.Line(n.Dir))
 		}
 	}
 	return out
@@ -115,7 +115,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	}
 	state.Running = true
 	state.PID, _ = readLock(c.DataDir)
-	client := client.Local(dialSocket(c.DataDir), text.New(c.Language).Language())
+	client := client.Local(dialSocket(c.DataDir), i18n.New(c.Language).Language())
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, doctorEngine)
 	defer cancel()

@@ -40,7 +40,7 @@ func TestUnreadDocument(t *testing.T) {
 			lay: func(_, path string) error {
 				return os.WriteFile(path, []byte("des phoques tr\xe8s rouges, s'il vous pla\xeet\n"), 0o600)
 			},
-			told: "AGENTS.md is not UTF-8", sent: "AGENTS.md is not UTF-8",
+			told: "AGENTS.md is not UTF-8", sent: "AGENTS.md is not written in UTF-8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,13 +20,13 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
-	"github.com/regie-run/regie/internal/text"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/undo"
@@ -300,7 +300,7 @@ func (e *Engine) servePrivately(listener net.Listener) {
 }
 
 // translateError renders an error's sentence in the language of who asked.
-func translateError(language string, err error) string { return text.New(language).Error(err) }
+func translateError(language string, err error) string { return i18n.New(language).Error(err) }
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch:
 // nothing more is built on it. A database that does not answer for a moment is not damaged, and

@@ -32,7 +32,7 @@ func TestSecretReads(t *testing.T) {
 			if len(asked.Reviews) != 1 || review.Verdict != regie.VerdictMustAsk || review.Preview.Sentence.String() != "read .env (11 bytes), which may hold a secret" || len(review.Preview.Scopes) != 0 {
 				t.Errorf("%+v", asked.Reviews)
 			}
-			if len(review.Grounds) == 0 || !strings.Contains(review.Grounds[0].Sentence.String(), ".env may hold a secret") {
+			if len(review.Grounds) == 0 || !strings.Contains(review.Grounds[0].Sentence.String(), ".env may contain a secret") {
 				t.Errorf("%+v", review.Grounds)
 			}
 			// No answer holds for longer than this call.

@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestListModels: a server that is slow is told as such, and of each model what it costs, where
@@ -65,7 +65,7 @@ func TestWhyNoModels(t *testing.T) {
 		if info.Name != "far" {
 			continue
 		}
-		if french := text.New("fr").Sentence(info.Said); info.Said.IsZero() || info.Said.String() != info.Error || french == info.Error {
+		if french := i18n.New("fr").Sentence(info.Said); info.Said.IsZero() || info.Said.String() != info.Error || french == info.Error {
 			t.Errorf("it is said as %q, and %q", french, info.Error)
 		}
 		return

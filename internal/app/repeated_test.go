@@ -392,7 +392,7 @@ func (k *keyedHouse) needs(method string, c *keyedCase) {
 		var said struct {
 			Detail string `json:"detail"`
 		}
-		if k.json(method, c.path, string(without), 400, &said); !strings.Contains(said.Detail, " "+name+",") {
+		if k.json(method, c.path, string(without), 400, &said); !strings.Contains(said.Detail, "needs "+name+":") {
 			k.t.Errorf("without %s: %s", name, said.Detail)
 		}
 	}

@@ -110,7 +110,7 @@ func TestUndoSparesOnlyCopies(t *testing.T) {
 	run := u.say(regie.NewID(), "do it")
 	plan := u.plan(dispatch.UndoRequest{SessionID: run.SessionID})
 	if len(plan.Effects) != 1 || plan.Effects[0].Why == nil ||
-		!strings.Contains(plan.Effects[0].Why.String(), "what no undo brings back: notes.txt; it changed ignored") {
+		!strings.Contains(plan.Effects[0].Why.String(), "files that undo cannot restore: notes.txt; it changed ignored") {
 		t.Errorf("effects: %+v", plan.Effects)
 	}
 	if done := u.undo(dispatch.UndoRequest{Target: run.RoundID, Plan: plan.Plan}); done.Left() != 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -387,7 +387,7 @@ func (b *Batch) adoptDecisions(decisions []regie.Decision, state regie.ApprovalS
 		if review := findReview(&b.Asked, d.CallID); review.Decision == nil {
 			review.Decision = d
 			said := decisionWords(b.Page.Text, d, 1)
-			b.Page.writeNote("→ " + b.Page.Text.T("elsewhere, by %s: %s", plain.Line(d.By), said))
+			b.Page.writeNote("→ " + b.Page.Text.T("elsewhere, by %s: %s", sanitize.Line(d.By), said))
 		}
 	}
 	b.Asked.State = state

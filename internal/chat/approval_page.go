@@ -5,7 +5,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Calls lists the calls of an approval, one sentence each, so that a person sees every call before
@@ -14,7 +14,7 @@ func (p *Page) Calls(a *regie.Approval) {
 	var lines []string
 	for i := range a.Reviews {
 		if review := &a.Reviews[i]; review.Decision == nil {
-			lines = append(lines, fmt.Sprintf("%3d  %s", i+1, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
+			lines = append(lines, fmt.Sprintf("%3d  %s", i+1, sanitize.Line(p.Text.Sentence(review.Preview.Sentence))))
 		}
 	}
 	if len(a.Reviews) < 2 || len(lines) == 0 {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Besides the errors of Control, these errors end asking.
@@ -168,7 +168,7 @@ func (a *Asker) showOrReturn(ctx context.Context, err error) error {
 }
 
 // ScopeWords says where an answer for longer holds.
-func ScopeWords(t *text.Printer, answer regie.Answer) string {
+func ScopeWords(t *i18n.Printer, answer regie.Answer) string {
 	if answer == regie.AnswerAlways {
 		return t.T("in every session of this workspace, from now on, without asking:")
 	}
@@ -220,6 +220,6 @@ func (a *Asker) putOff(id regie.ID) {
 }
 
 // PutOffLine says that something stays in the inbox.
-func PutOffLine(t *text.Printer, id regie.ID) string {
+func PutOffLine(t *i18n.Printer, id regie.ID) string {
 	return t.T("it stays in the inbox: regie approvals show %s", Short(id))
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -84,7 +84,7 @@ const maxShown = 400
 
 // showCall writes the arguments and the result of a call.
 func (c *Conversation) showCall(call *regie.Call, number int) {
-	c.Note(fmt.Sprintf("→ [%d] %s", number, plain.Line(call.Tool)))
+	c.Note(fmt.Sprintf("→ [%d] %s", number, sanitize.Line(call.Tool)))
 	arguments := []byte(call.Arguments)
 	if len(call.Executed) > 0 {
 		arguments = call.Executed

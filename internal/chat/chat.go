@@ -12,7 +12,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -306,7 +306,7 @@ func (c *Chat) Choose(choice *Choice) {
 		c.Note(choice.Note)
 	}
 	for _, option := range choice.Options {
-		c.Note("  " + plain.Line(option.Text))
+		c.Note("  " + sanitize.Line(option.Text))
 	}
 }
 

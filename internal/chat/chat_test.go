@@ -16,8 +16,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 	for _, lang := range []string{"en", "fr"} {
 		t.Run(lang, func(t *testing.T) {
 			var out bytes.Buffer
-			page := &Page{W: &out, Text: text.New(lang), Now: func() time.Time { return now }, Everywhere: true}
+			page := &Page{W: &out, Text: i18n.New(lang), Now: func() time.Time { return now }, Everywhere: true}
 			inbox := anInbox(t, now)
 			page.Inbox(inbox)
 			page.Show(inbox)
@@ -106,7 +106,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestSpan(t *testing.T) {
-	page := &Page{Text: text.New("fr")}
+	page := &Page{Text: i18n.New("fr")}
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 59 * time.Minute: "59 min", 90 * time.Minute: "2 h", 47 * time.Hour: "47 h", 49 * time.Hour: "2 j",
 	} {
@@ -238,7 +238,7 @@ func TestEdit(t *testing.T) {
 // TestStream writes what overtakes, repeats and gets lost in the order of the events, each once.
 func TestStream(t *testing.T) {
 	var out bytes.Buffer
-	s := &Stream{Out: &out, Err: &out, Text: text.New("en")}
+	s := &Stream{Out: &out, Err: &out, Text: i18n.New("en")}
 	first, second := id(t, "0001"), id(t, "0002")
 	delta := func(round regie.ID, exchange int, content string) {
 		s.Item(dispatch.Item{Delta: &dispatch.Delta{RoundID: round, Exchange: exchange, Content: content}})

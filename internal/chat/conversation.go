@@ -9,14 +9,14 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Config is what every chat needs. Look, Skills, Settings and Continue may be missing.
 type Config struct {
 	Control Control
-	Text    *text.Printer
+	Text    *i18n.Printer
 	Editor  Editor
 	Signals <-chan os.Signal
 	// Request is what each message is sent with; session, text and client id are the chat's.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // shows repeated lines once, and only the first and last of more than limit lines. It warns about
 // omitted lines, so that padding cannot hide a change from the person who answers.
 func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
-	diff := strings.TrimRight(plain.Visible(review.Preview.Diff), "\n")
+	diff := strings.TrimRight(sanitize.Visible(review.Preview.Diff), "\n")
 	if diff == "" {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestPageBoundsDiffs shows the beginning and the end of a long diff, and warns of what is missing
@@ -44,7 +44,7 @@ func TestPageBoundsDiffs(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
-			page := &Page{W: &out, Text: text.New("en"), Now: time.Now}
+			page := &Page{W: &out, Text: i18n.New("en"), Now: time.Now}
 			review := &regie.Review{Preview: regie.Preview{Diff: row.diff}}
 			more := page.Diff(review, shownLines)
 			if more != row.more || strings.Count(out.String(), "\n") != row.lines || !strings.HasSuffix(out.String(), row.ends+"\n") {

@@ -11,7 +11,7 @@ import (
 	"reflect"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Editor opens a file for a person and returns when they have closed it.
@@ -85,5 +85,5 @@ func Pretty(arguments json.RawMessage) []byte {
 	if json.Indent(&out, arguments, "", "  ") != nil {
 		return arguments
 	}
-	return append([]byte(plain.JSON(out.String())), '\n')
+	return append([]byte(sanitize.JSON(out.String())), '\n')
 }

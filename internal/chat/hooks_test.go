@@ -8,14 +8,14 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestHookRefusal: what a hook has against a run is told once, by the run's end; what another one
 // says of it, and what one has against a call, is told where it is said.
 func TestHookRefusal(t *testing.T) {
 	var out bytes.Buffer
-	s := &Stream{Out: &out, Err: &out, Text: text.New("en")}
+	s := &Stream{Out: &out, Err: &out, Text: i18n.New("en")}
 	hooks := []regie.HookRun{
 		{On: regie.HookBeforeRound, Hook: "first", Verdict: regie.VerdictForbid, Reason: "not today"},
 		{On: regie.HookBeforeRound, Hook: "second", Verdict: regie.VerdictMustAsk, Reason: "perhaps"},

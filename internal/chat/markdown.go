@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Markdown writes a session to be read.
-func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
+func Markdown(w io.Writer, t *i18n.Printer, e *store.SessionExport) {
 	page := &Page{W: w, Text: t}
 	page.sessionHead(&e.Session, e.Workspace.Root)
 	page.writeThread(e.Messages)
@@ -20,12 +20,12 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 
 // sessionHead writes the head of a session, in Markdown.
 func (p *Page) sessionHead(s *regie.Session, root string) {
-	p.writeLine("# " + plain.Line(truncateLine(s.Name, 200)) + "\n")
+	p.writeLine("# " + sanitize.Line(truncateLine(s.Name, 200)) + "\n")
 	state := strings.TrimSpace(string(s.Type) + " " + string(s.State) + " " + string(s.EndReason))
 	p.writeLine("- " + p.Text.T("session %s", s.ID.String()) + "  " + state)
-	p.writeLine("- " + p.Text.T("workspace") + " " + plain.Line(root))
-	p.writeLine("- " + p.Text.T("agent") + " " + plain.Line(s.Agent) + ", " + p.Text.T("model") + " " +
-		plain.Line(s.Provider+" / "+s.Model))
+	p.writeLine("- " + p.Text.T("workspace") + " " + sanitize.Line(root))
+	p.writeLine("- " + p.Text.T("agent") + " " + sanitize.Line(s.Agent) + ", " + p.Text.T("model") + " " +
+		sanitize.Line(s.Provider+" / "+s.Model))
 	if s.ForkedFrom != nil {
 		p.writeLine("- " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
 	}
@@ -52,18 +52,18 @@ func (p *Page) writeThread(messages []store.MessageView) {
 
 func (p *Page) writeCall(c *regie.Call) {
 	state := strings.TrimSpace(string(c.State) + " " + string(c.NotRun))
-	p.writeLine("\n- `" + strings.ReplaceAll(plain.Line(c.Tool), "`", "") + "` " + state + "\n")
+	p.writeLine("\n- `" + strings.ReplaceAll(sanitize.Line(c.Tool), "`", "") + "` " + state + "\n")
 	p.writeLine(fenceText(c.Arguments))
 	if len(c.Executed) > 0 {
 		p.writeLine(p.Text.T("with edited arguments") + "\n\n" + fenceText(string(c.Executed)))
 	}
 	if c.Error != nil {
-		p.writeLine(plain.Line(string(c.Error.Code) + ": " + truncateLine(c.Error.Message, 1000)))
+		p.writeLine(sanitize.Line(string(c.Error.Code) + ": " + truncateLine(c.Error.Message, 1000)))
 	} else if c.Result != "" {
 		p.writeLine(fenceText(c.Result))
 	}
 	if r := c.Resolution; r != nil {
-		p.writeLine(plain.Line(p.Text.T("%s reported: %s", r.By, string(r.As)) + " " + r.Note))
+		p.writeLine(sanitize.Line(p.Text.T("%s reported: %s", r.By, string(r.As)) + " " + r.Note))
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *Page) writeCall(c *regie.Call) {
 // another speaker or the end of the fence. It applies Strip first, because Strip could otherwise
 // join characters into a fence.
 func fenceText(s string) string {
-	s = lineEnds.Replace(plain.Strip(s))
+	s = lineEnds.Replace(sanitize.Strip(s))
 	fence := "```"
 	for strings.Contains(s, fence) {
 		fence += "`"

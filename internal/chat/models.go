@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // listWithin is how long it may take until all providers have said which models they have: a little
@@ -18,9 +18,9 @@ const listWithin = 6 * time.Second
 // modelName returns a model with its provider, where that is known.
 func modelName(provider, model string) string {
 	if provider == "" {
-		return plain.Line(model)
+		return sanitize.Line(model)
 	}
-	return plain.Line(provider + " / " + model)
+	return sanitize.Line(provider + " / " + model)
 }
 
 // EngineModel is what answers for an agent where a chat asks for no model.
@@ -86,7 +86,7 @@ func (c *Conversation) offerModels(has answering) {
 	for i := range has.list {
 		p := &has.list[i]
 		if !p.Reachable {
-			c.Note("  ! " + plain.Line(p.Name+": "+cmp.Or(c.Text.Sentence(p.Said), p.Error,
+			c.Note("  ! " + sanitize.Line(p.Name+": "+cmp.Or(c.Text.Sentence(p.Said), p.Error,
 				c.Text.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
 		}
 		for k := range p.Models {

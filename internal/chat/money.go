@@ -2,12 +2,12 @@ package chat
 
 import (
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Cost formats the cost of model calls. It shows an unknown cost as unknown, never as 0 (spec 6.3).
-func Cost(t *text.Printer, s regie.Spending) string {
+func Cost(t *i18n.Printer, s regie.Spending) string {
 	switch {
 	case s.Known && s.Estimated > 0:
 		return t.T("cost $%s, $%s of it estimated", regie.Dollars(s.Cost), regie.Dollars(s.Estimated))
@@ -24,7 +24,7 @@ func Cost(t *text.Printer, s regie.Spending) string {
 func Paid(s regie.Spending) bool { return s != regie.Spending{Known: true} }
 
 // Today says what was spent today and which budgets hold, or "" where there is nothing to say.
-func Today(t *text.Printer, s store.Spent, everywhere bool) string {
+func Today(t *i18n.Printer, s store.Spent, everywhere bool) string {
 	if !Paid(s.All) && s.Caps.Day == 0 && s.Caps.Workspace == 0 {
 		return ""
 	}

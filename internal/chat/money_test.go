@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // TestCost says what is not known, and never that it was nothing.
@@ -21,7 +21,7 @@ func TestCost(t *testing.T) {
 		{regie.Spending{Cost: 4200}, "cost unknown, at least $0.0042"},
 		{regie.Spending{Cost: 4200, Due: 50_000}, "cost unknown, at least $0.0042"},
 	} {
-		if got := Cost(text.New("en"), c.spent); got != c.want {
+		if got := Cost(i18n.New("en"), c.spent); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.spent, got, c.want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestCost(t *testing.T) {
 
 // TestToday is silent where nothing was spent and nothing is bounded.
 func TestToday(t *testing.T) {
-	en := text.New("en")
+	en := i18n.New("en")
 	nothing := store.Spent{Workspace: regie.Spending{Known: true}, All: regie.Spending{Known: true}}
 	if got := Today(en, nothing, false); got != "" {
 		t.Errorf("%q", got)

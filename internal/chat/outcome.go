@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Fold writes the results of calls as lines; what a person named is shown as they named it. The
@@ -16,7 +16,7 @@ type Fold struct {
 }
 
 // Lines are what an event is shown as, where it is a call's result.
-func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
+func (f *Fold) Lines(t *i18n.Printer, event *regie.Event) []string {
 	switch event.Type {
 	case regie.EventMessage:
 		var m regie.Message
@@ -54,16 +54,16 @@ type outcome struct {
 
 // formatLine formats an outcome as one line: ✓ for success, – for a call that was not run, ✗ for
 // the rest. A mention of the person has its label.
-func (o *outcome) formatLine(t *text.Printer, label string) string {
+func (o *outcome) formatLine(t *i18n.Printer, label string) string {
 	mark, why := "✓", ""
 	switch {
 	case label != "" && o.State == regie.CallSucceeded:
-		return "  ✓ " + plain.Line(t.T("read for the model: %s (%d bytes)", label, o.Bytes))
+		return "  ✓ " + sanitize.Line(t.T("read for the model: %s (%d bytes)", label, o.Bytes))
 	case label != "" && o.Error == regie.CodePathProtected:
-		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+t.T(
+		return "  ✗ " + sanitize.Line(t.T("not read: %s", label)+": "+t.T(
 			"it may contain a secret, which the model's provider would receive; ask the agent to read it, and you are asked first"))
 	case label != "":
-		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+string(o.Error))
+		return "  ✗ " + sanitize.Line(t.T("not read: %s", label)+": "+string(o.Error))
 	case o.ResolvedAs != "":
 		if o.State != regie.CallSucceeded {
 			mark = "✗"
@@ -83,5 +83,5 @@ func (o *outcome) formatLine(t *text.Printer, label string) string {
 		about = " " + about
 	}
 	took := t.T("%.1f ms", float64(o.DurationUS)/1000)
-	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, o.Tool, about, took, why))
+	return sanitize.Line(fmt.Sprintf("  %s %s%s %s%s", mark, o.Tool, about, took, why))
 }

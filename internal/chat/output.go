@@ -5,8 +5,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // maxOutputLine is how many bytes of a line without an end are held back for it.
@@ -19,7 +19,7 @@ type Output struct {
 }
 
 // Lines are the lines that a piece completes.
-func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
+func (o *Output) Lines(t *i18n.Printer, d *dispatch.Delta) []string {
 	if d.Silent > 0 {
 		return []string{t.T("… the model has not answered for %d s; Ctrl-C stops", d.Silent)}
 	}
@@ -36,7 +36,7 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 	end := strings.LastIndexByte(put, '\n')
 	rest := put[end+1:]
 	if len(rest) > maxOutputLine {
-		end = plain.Whole(put)
+		end = sanitize.Whole(put)
 		rest = put[end:]
 	}
 	o.open[d.CallID] = rest
@@ -64,7 +64,7 @@ func markOutput(put string) []string {
 		if back := strings.LastIndexByte(line, '\r'); back >= 0 { // it was written over, as progress bars are
 			line = line[back+1:]
 		}
-		lines[i] = "  │ " + plain.Strip(line)
+		lines[i] = "  │ " + sanitize.Strip(line)
 	}
 	return lines
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestOutputSaid: what is said of a call beside its output is in the person's language, and does
@@ -19,7 +19,7 @@ func TestOutputSaid(t *testing.T) {
 	var o Output
 	var got []string
 	for _, d := range []dispatch.Delta{{CallID: call, Output: "half of"}, {CallID: call, Said: &said}, {CallID: call, Output: " a line\n"}} {
-		got = append(got, o.Lines(text.New("fr"), &d)...)
+		got = append(got, o.Lines(i18n.New("fr"), &d)...)
 	}
 	if want := []string{"  │ fichiers modifiés : A new.txt", "  │ half of a line"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -33,7 +33,7 @@ func TestOutputSequences(t *testing.T) {
 	var o Output
 	var got []string
 	for _, piece := range []string{long + "\x1b[3", "1mred\x1b[0m\n", "\x1b]0;t", "itle\x07end"} {
-		got = append(got, o.Lines(text.New("en"), &dispatch.Delta{CallID: call, Output: piece})...)
+		got = append(got, o.Lines(i18n.New("en"), &dispatch.Delta{CallID: call, Output: piece})...)
 	}
 	got = append(got, o.Rest(&regie.Event{Type: regie.EventToolResult, Body: fmt.Appendf(nil, `{"call_id":%q}`, call)})...)
 	if want := []string{"  │ " + long, "  │ red", "  │ end"}; !slices.Equal(got, want) {
@@ -51,7 +51,7 @@ func TestEndsWrittenOver(t *testing.T) {
 		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone": {"  │ bold", "  │ done"},
 		"\n":                              nil,
 	} {
-		if got := firstAndLast(text.New("en"), put, 2, 2); !slices.Equal(got, want) {
+		if got := firstAndLast(i18n.New("en"), put, 2, 2); !slices.Equal(got, want) {
 			t.Errorf("%q is %q, want %q", put, got, want)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // CommandOf is the command that a line gives, where it begins with the mark of one (spec 10.1).
@@ -78,7 +78,7 @@ func (c *Conversation) showOwn(call *regie.Call, output bool) {
 }
 
 // ownWhy says why a person's own command failed, without its output; "" if they know.
-func ownWhy(t *text.Printer, call *regie.Call) string {
+func ownWhy(t *i18n.Printer, call *regie.Call) string {
 	said, _, _ := strings.Cut(call.Error.Message, regie.CommandPutOut)
 	resolve := "\n  " + t.T("regie runs resolve %s happened", call.ID.String()) // on a line of its own, to be copied
 	switch {
@@ -91,7 +91,7 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 	case call.State == regie.CallUnknown:
 		said = t.T("its outcome is unknown: check, and say whether it happened (or did-not-happen):")
 	default:
-		said, resolve = plain.Line(strings.TrimSpace(said)), ""
+		said, resolve = sanitize.Line(strings.TrimSpace(said)), ""
 	}
 	return "✗ " + string(call.Error.Code) + ": " + said + resolve
 }
@@ -99,7 +99,7 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 // firstAndLast returns the first and last lines of a text, each marked as tool output, with the
 // number of omitted lines between them. Overwritten text, as of progress bars, becomes a line of
 // its own, so that a tool cannot hide output.
-func firstAndLast(t *text.Printer, whole string, first, last int) []string {
+func firstAndLast(t *i18n.Printer, whole string, first, last int) []string {
 	whole = strings.TrimRight(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(whole), "\n")
 	if whole == "" {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Page writes what waits for a person, and what became of it (spec 4.4, 4.5). All that comes from a
@@ -19,7 +19,7 @@ import (
 // to write is kept and ends the writing.
 type Page struct {
 	W    io.Writer
-	Text *text.Printer
+	Text *i18n.Printer
 	Now  func() time.Time
 	// Everywhere says that several workspaces are shown, each by its name.
 	Everywhere bool
@@ -135,9 +135,9 @@ func (p *Page) describeHead(made time.Time, state, workspace, name string, sessi
 	}
 	parts := p.Text.T("%s ago", p.timeSince(made)) + ", " + state
 	if p.Everywhere {
-		parts += ", " + plain.Line(workspace)
+		parts += ", " + sanitize.Line(workspace)
 	}
-	return parts + "  " + p.Text.T("session %s \"%s\", run %s", Short(session), plain.Line(name), round)
+	return parts + "  " + p.Text.T("session %s \"%s\", run %s", Short(session), sanitize.Line(name), round)
 }
 
 func (p *Page) describeExpiry(at time.Time) string {
@@ -170,21 +170,21 @@ func (p *Page) formatSpan(d time.Duration) string {
 // Review writes one call: its number, its effect, the grounds for asking, warnings, and the
 // decision, if there is one.
 func (p *Page) Review(number int, review *regie.Review) {
-	p.writeLine(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
+	p.writeLine(fmt.Sprintf("%3d  %s", number, sanitize.Line(p.Text.Sentence(review.Preview.Sentence))))
 	for _, ground := range review.Grounds {
-		p.writeNote(p.Text.T("why: %s", plain.Line(p.Text.Sentence(ground.Sentence))))
+		p.writeNote(p.Text.T("why: %s", sanitize.Line(p.Text.Sentence(ground.Sentence))))
 	}
 	for _, warning := range review.Preview.Warnings {
-		p.writeLine("     ! " + plain.Line(p.Text.Sentence(warning)))
+		p.writeLine("     ! " + sanitize.Line(p.Text.Sentence(warning)))
 	}
 	if review.Decision != nil {
-		p.writeNote("→ " + p.Text.T("by %s: %s", plain.Line(review.Decision.By),
+		p.writeNote("→ " + p.Text.T("by %s: %s", sanitize.Line(review.Decision.By),
 			decisionWords(p.Text, review.Decision, 1)))
 	}
 }
 
 // decisionWords describes a person's decision about a number of calls.
-func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
+func decisionWords(t *i18n.Printer, d *regie.Decision, calls int) string {
 	said := map[regie.Answer]string{
 		regie.AnswerAllow: t.T("allowed once"), regie.AnswerDeny: t.T("denied"),
 		regie.AnswerSession: t.T("allowed for the rest of this session"),
@@ -194,7 +194,7 @@ func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
 		said += ", " + t.T("%d calls", calls)
 	}
 	if d.Scope != nil {
-		said += ": " + plain.Line(t.Sentence(d.Scope.Sentence))
+		said += ": " + sanitize.Line(t.Sentence(d.Scope.Sentence))
 	}
 	if !d.ExpiresAt.IsZero() {
 		said += " (" + t.T("until %s", d.ExpiresAt.Local().Format("2006-01-02 15:04")) + ")"
@@ -203,7 +203,7 @@ func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
 		said += ", " + t.T("with edited arguments")
 	}
 	if d.Reason != "" {
-		said += ": " + plain.Line(d.Reason)
+		said += ": " + sanitize.Line(d.Reason)
 	}
 	return said
 }
@@ -212,25 +212,25 @@ func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
 // number.
 func (p *Page) Scopes(scopes []regie.Scope) {
 	for i, scope := range scopes {
-		p.writeLine(fmt.Sprintf("     %3d  %s", i+1, plain.Line(p.Text.Sentence(scope.Sentence))))
+		p.writeLine(fmt.Sprintf("     %3d  %s", i+1, sanitize.Line(p.Text.Sentence(scope.Sentence))))
 	}
 }
 
 // Question writes a question, its options with their numbers, and the answer, if there is one.
 func (p *Page) Question(q *regie.Question) {
-	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(q.Module.Text), "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(sanitize.Visible(q.Module.Text), "\n"), "\n") {
 		p.writeNote(line)
 	}
 	for i, option := range q.Module.Options {
-		p.writeLine(fmt.Sprintf("     %3d  %s", i+1, plain.Line(option)))
+		p.writeLine(fmt.Sprintf("     %3d  %s", i+1, sanitize.Line(option)))
 	}
 	if q.Reply != nil {
-		p.writeLine("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
+		p.writeLine("     → " + p.Text.T("%s answered: %s", sanitize.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
 	}
 }
 
 // ReplyWords is the answer to a question in words.
-func ReplyWords(t *text.Printer, reply *regie.QuestionReply) string {
+func ReplyWords(t *i18n.Printer, reply *regie.QuestionReply) string {
 	said := slices.Clone(reply.Choices)
 	switch {
 	case reply.Yes != nil && *reply.Yes:
@@ -241,5 +241,5 @@ func ReplyWords(t *text.Printer, reply *regie.QuestionReply) string {
 	if reply.Text != "" {
 		said = append(said, reply.Text)
 	}
-	return plain.Line(strings.Join(said, ", "))
+	return sanitize.Line(strings.Join(said, ", "))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // TestPast shows the events of a chat as they were shown when they came, with what came of the
@@ -45,7 +45,7 @@ func TestPast(t *testing.T) {
 	event(regie.EventToolResult, map[string]any{"call_id": own.ID, "tool": "shell.shell_exec", "about": "make", "state": "SUCCEEDED", "exit": "2"})
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "ENDED", "end_reason": "ANSWERED"})
 	var out bytes.Buffer
-	c := New(t.Context(), PlainConfig{Out: &out, Err: &out, Config: Config{Text: text.New("en")}})
+	c := New(t.Context(), PlainConfig{Out: &out, Err: &out, Config: Config{Text: i18n.New("en")}})
 	c.Stream.Mark = c.Calls.Mark
 	c.TakeUp(&past)
 	want := "forked from 8394a001 at 9; the files of the workspace were not forked\n" +

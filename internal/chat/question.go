@@ -8,7 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // askQuestion puts one question to the person until they have answered or put it off.
@@ -48,7 +48,7 @@ func (a *Asker) askQuestion(ctx context.Context, asked *regie.Question) error {
 
 // AnswerWith is what regie answer takes as the answer to a question: only that, since all else is
 // refused.
-func AnswerWith(t *text.Printer, m *regie.Module) string {
+func AnswerWith(t *i18n.Printer, m *regie.Module) string {
 	choice := "--choice 1"
 	if m.AllowMultiple {
 		choice += ",2"

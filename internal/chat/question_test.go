@@ -21,7 +21,7 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -150,7 +150,7 @@ func TestQuestions(t *testing.T) {
 	defer input.Close()
 	shown := &page{t: t, grown: make(chan struct{})}
 	talk := chat.New(t.Context(), chat.PlainConfig{
-		Input: input, Out: shown, Err: shown, Terminal: true, Config: chat.Config{Control: conn.Client, Text: text.New("en"), Request: dispatch.RunRequest{
+		Input: input, Out: shown, Err: shown, Terminal: true, Config: chat.Config{Control: conn.Client, Text: i18n.New("en"), Request: dispatch.RunRequest{
 			Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
 		}},
 	})

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // QueuedLine says that a run waits for a slot, and at which place, from 1 (spec 5.1).
-func QueuedLine(t *text.Printer, place int) string {
+func QueuedLine(t *i18n.Printer, place int) string {
 	return t.T("no slot is free: queued at place %d, the run starts automatically", max(place, 1))
 }
 
@@ -60,7 +60,7 @@ func editQueue(c *Conversation, rest string) {
 	case word != "rm" && word != "edit":
 		c.Note(c.Text.T("queued messages; /queue rm N withdraws one:"))
 		for i, q := range queue {
-			c.Note("  " + strconv.Itoa(i+1) + "  " + plain.Line(q.Text))
+			c.Note("  " + strconv.Itoa(i+1) + "  " + sanitize.Line(q.Text))
 		}
 	case err != nil, n < 1, n > len(queue):
 		c.Note(c.Text.T("there is no such message in the queue: /queue lists them"))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Replies turns deltas and events into the pieces of replies to show, each once. Deltas overtake
@@ -18,8 +18,8 @@ type Replies struct {
 	batch    replyPlace // one with calls that lack results
 	running  regie.ID
 	held     []*dispatch.Delta
-	content  plain.Stream
-	thinking plain.Stream
+	content  sanitize.Stream
+	thinking sanitize.Stream
 }
 
 // replyPlace is a reply's place: its round and exchange.
@@ -42,7 +42,7 @@ func (r *Replies) Delta(d *dispatch.Delta) (content, thinking string) {
 		r.held = append(r.held, d)
 		return "", ""
 	case r.open != at:
-		r.content, r.thinking = plain.Stream{}, plain.Stream{}
+		r.content, r.thinking = sanitize.Stream{}, sanitize.Stream{}
 	}
 	r.open, r.shown = at, r.shown+d.Content
 	return r.content.Add(d.Content), r.thinking.Add(d.Thinking)
@@ -70,7 +70,7 @@ func (r *Replies) Message(m *regie.Message) (content, thinking string, again boo
 	if is = is && at == r.open; is {
 		content, thinking = rest, r.thinking.Rest()
 	} else {
-		r.content, thinking = plain.Stream{}, Thoughts(m.AI)
+		r.content, thinking = sanitize.Stream{}, Thoughts(m.AI)
 	}
 	again = !is && r.Telling()
 	content = r.content.Add(content) + r.content.Rest()
@@ -85,7 +85,7 @@ func (r *Replies) Message(m *regie.Message) (content, thinking string, again boo
 func Thoughts(reply *regie.AIReply) (out string) {
 	for i := range reply.Parts {
 		if reply.Parts[i].Type == regie.PartThinking {
-			out += plain.Strip(reply.Parts[i].Text)
+			out += sanitize.Strip(reply.Parts[i].Text)
 		}
 	}
 	return out

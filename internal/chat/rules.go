@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Rules lists standing rules, each with its scope, its owner and its end (spec 4.4).
@@ -28,12 +28,12 @@ func (p *Page) Rules(list store.RuleList) {
 		p.writeLine(p.Text.T("no standing rules in this workspace (--all: everywhere, --ended: ended ones too)"))
 	}
 	if list.AuditError != "" {
-		p.writeLine("! " + plain.Line(list.AuditError))
+		p.writeLine("! " + sanitize.Line(list.AuditError))
 	}
 }
 
 func (p *Page) writeRule(r *store.StandingRule) {
-	tool, scope := plain.Line(r.Scope.Tool), plain.Line(p.Text.Sentence(r.Scope.Sentence))
+	tool, scope := sanitize.Line(r.Scope.Tool), sanitize.Line(p.Text.Sentence(r.Scope.Sentence))
 	said := p.Text.T("asks about %s each time: %s", tool, scope)
 	switch r.Verdict {
 	case regie.VerdictAllow:
@@ -43,20 +43,20 @@ func (p *Page) writeRule(r *store.StandingRule) {
 	}
 	state := p.describeExpiry(r.ExpiresAt)
 	if r.State == regie.RuleRevoked {
-		state = p.Text.T("revoked %s ago by %s", p.timeSince(r.RevokedAt), plain.Line(r.RevokedBy))
+		state = p.Text.T("revoked %s ago by %s", p.timeSince(r.RevokedAt), sanitize.Line(r.RevokedBy))
 	}
 	where := p.Text.T("in every session of this workspace")
 	switch {
 	case !r.SessionID.IsZero():
-		where = p.Text.T("only in the session %s \"%s\"", Short(r.SessionID), plain.Line(r.SessionName))
+		where = p.Text.T("only in the session %s \"%s\"", Short(r.SessionID), sanitize.Line(r.SessionName))
 	case p.Everywhere:
-		where = p.Text.T("in every session of the workspace %s", plain.Line(r.Workspace))
+		where = p.Text.T("in every session of the workspace %s", sanitize.Line(r.Workspace))
 	}
 	p.writeLine(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
-	p.writeNote(p.Text.T("%s, made %s ago by %s", state, p.timeSince(r.CreatedAt), plain.Line(r.Author)))
+	p.writeNote(p.Text.T("%s, made %s ago by %s", state, p.timeSince(r.CreatedAt), sanitize.Line(r.Author)))
 	p.writeNote(where)
 	if !r.FromCall.IsZero() {
-		p.writeNote(p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
+		p.writeNote(p.Text.T("the answer to \"%s\", call %s of run %s", sanitize.Line(p.Text.Sentence(r.Call)),
 			Short(r.FromCall), r.RoundID))
 	}
 }
@@ -80,10 +80,10 @@ func FindRule(ctx context.Context, control Control, root, name string) (store.St
 }
 
 // Revoked says that a rule was taken back, as it was found before.
-func Revoked(t *text.Printer, r *store.StandingRule) string {
-	scope := plain.Line(t.Sentence(r.Scope.Sentence))
+func Revoked(t *i18n.Printer, r *store.StandingRule) string {
+	scope := sanitize.Line(t.Sentence(r.Scope.Sentence))
 	if r.State == regie.RuleRevoked {
-		return t.T("rule %s was revoked already by %s: %s", Short(r.ID), plain.Line(r.RevokedBy), scope)
+		return t.T("rule %s was revoked already by %s: %s", Short(r.ID), sanitize.Line(r.RevokedBy), scope)
 	}
 	return t.T("rule %s is revoked: %s", Short(r.ID), scope)
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // FindSession returns the one session that a person names: by its id or that of one of its runs, by
@@ -48,7 +48,7 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	for i := range list {
 		s := &list[i]
 		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " +
-			p.Text.T("%s ago", p.timeSince(s.LastActivity)) + "  " + plain.Line(s.Name)
+			p.Text.T("%s ago", p.timeSince(s.LastActivity)) + "  " + sanitize.Line(s.Name)
 		var news []string // the first things that a returning person wants to know
 		if s.Finished {
 			news = append(news, p.Text.T("finished while you were away"))
@@ -64,7 +64,7 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 			p.writeLine("          " + p.forkedFrom(s.ForkedFrom))
 		}
 		if p.Everywhere {
-			p.writeLine("          " + p.Text.T("in the workspace %s", plain.Line(s.Workspace)))
+			p.writeLine("          " + p.Text.T("in the workspace %s", sanitize.Line(s.Workspace)))
 		}
 	}
 }
@@ -80,7 +80,7 @@ func stateOf(s *store.SessionSummary) string {
 }
 
 // Messages is a number of messages in words.
-func Messages(t *text.Printer, n int) string {
+func Messages(t *i18n.Printer, n int) string {
 	if n == 1 {
 		return t.T("1 message")
 	}
@@ -103,16 +103,16 @@ func (p *Page) Session(view *store.SessionView) {
 	}
 	for i := range view.Pending {
 		said := view.Pending[i].Message.LinearText()
-		p.writeNote(p.Text.T("waits for its turn") + ": " + plain.Line(truncateLine(said, shownText)))
+		p.writeNote(p.Text.T("waits for its turn") + ": " + sanitize.Line(truncateLine(said, shownText)))
 	}
 	p.writeLine(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
 	if n := len(view.History); n > 0 && !view.History[n-1].EndNote.IsZero() {
 		last := &view.History[n-1]
-		p.writeLine(plain.Line(p.Text.T("the last run ended: %s", string(last.End)+", "+p.Text.Sentence(last.EndNote))))
+		p.writeLine(sanitize.Line(p.Text.T("the last run ended: %s", string(last.End)+", "+p.Text.Sentence(last.EndNote))))
 	}
 	switch {
 	case view.AuditError != "":
-		p.writeLine(p.Text.T("log") + "  " + plain.Line(view.AuditError))
+		p.writeLine(p.Text.T("log") + "  " + sanitize.Line(view.AuditError))
 	case view.Audit != nil:
 		p.writeLine(p.Text.T("log") + "  " + p.Text.T("%d events, chain verified", view.Audit.Events))
 	}
@@ -128,12 +128,12 @@ func saidAt(m *store.MessageView) string {
 }
 
 // Told returns the text of a system notice for a person.
-func Told(t *text.Printer, m *regie.SystemContent) string {
+func Told(t *i18n.Printer, m *regie.SystemContent) string {
 	return cmp.Or(joinSentences(t, m.Said), m.Summary)
 }
 
 // toldBy returns the text of a message for a person.
-func toldBy(t *text.Printer, m *regie.Message) string {
+func toldBy(t *i18n.Printer, m *regie.Message) string {
 	switch {
 	case m.AI != nil:
 		return m.AI.Text()
@@ -156,13 +156,13 @@ func (p *Page) nameSpeaker(m *regie.Message) string {
 	case m.Sender == regie.SenderUser, m.AI != nil && m.Author.Kind == regie.AuthorUser: // a command of their own
 		return p.Text.T("you")
 	case m.Author.Model == "":
-		return plain.Line(m.Author.ID)
+		return sanitize.Line(m.Author.ID)
 	}
 	model := modelName(m.Author.Provider, m.Author.Model)
 	if m.Author.Provider != "" {
 		model += ", " + p.Text.T("in place of the run's own provider")
 	}
-	out := plain.Line(m.Author.ID) + " (" + model + ")"
+	out := sanitize.Line(m.Author.ID) + " (" + model + ")"
 	if cached := CachedLine(p.Text, m); cached != "" {
 		out += "  " + cached
 	}
@@ -170,7 +170,7 @@ func (p *Page) nameSpeaker(m *regie.Message) string {
 }
 
 // CachedLine says of an answer that it came from the response cache (spec 6.4), "" of any other.
-func CachedLine(t *text.Printer, m *regie.Message) string {
+func CachedLine(t *i18n.Printer, m *regie.Message) string {
 	if m.AI == nil || m.AI.Cached.IsZero() {
 		return ""
 	}
@@ -196,7 +196,7 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 	logs := 0
 	for i := range reports {
 		r := &reports[i]
-		name := plain.Line(r.Name)
+		name := sanitize.Line(r.Name)
 		what := p.Text.T("session %s", Short(r.ID)) + "  " + name
 		switch {
 		case r.Kind == "user":
@@ -211,7 +211,7 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 		}
 		if r.Error != "" {
 			broken++
-			p.writeLine("✗ " + what + "\n    " + plain.Line(r.Error))
+			p.writeLine("✗ " + what + "\n    " + sanitize.Line(r.Error))
 		} else {
 			what += "  " + p.Text.T("%d events, chain verified", r.Events)
 			if r.Erased > 0 {

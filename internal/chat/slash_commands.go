@@ -7,9 +7,9 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // SlashCommand is something that is typed with a slash.
@@ -19,7 +19,7 @@ type SlashCommand struct {
 }
 
 // SlashCommands are all slash commands, in the order of /help.
-func SlashCommands(t *text.Printer) []SlashCommand {
+func SlashCommands(t *i18n.Printer) []SlashCommand {
 	return []SlashCommand{
 		{"/help", t.T("commands and keys"), func(c *Conversation, _ string) { c.Renderer.ShowHelp() }},
 		{"/undo", t.T("undo the newest run, after a preview: /undo [files | force | ID]"), planUndo},
@@ -83,7 +83,7 @@ func (c *Conversation) Obey(line string) {
 	}
 	c.Note(c.Text.T(
 		"there is no %s; /help lists the commands; to send a message that begins with a slash, write two",
-		plain.Line(word)))
+		sanitize.Line(word)))
 }
 
 // tellControl says something about a round or a session to the Control, where there is one, and
@@ -174,7 +174,7 @@ func chooseAgent(c *Conversation, name string) {
 	loadBeside(c, func(ctx context.Context) ([]dispatch.AgentView, error) { return c.Control.Agents(ctx) },
 		func(agents []dispatch.AgentView) {
 			choice := &Choice{Title: c.Text.T("which agent:"), Then: c.setAgent, Note: c.Text.T(
-				"%s answers here; /agent NAME begins a new chat with another one", plain.Line(c.Request.Agent))}
+				"%s answers here; /agent NAME begins a new chat with another one", sanitize.Line(c.Request.Agent))}
 			for i := range agents {
 				choice.Options = append(choice.Options, Option{agents[i].Name, agents[i].Name + "  " + agents[i].Model})
 			}
@@ -182,7 +182,7 @@ func chooseAgent(c *Conversation, name string) {
 			case slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }):
 				c.setAgent(name)
 			case name != "":
-				c.Note(c.Text.T("there is no agent %s", plain.Line(name)))
+				c.Note(c.Text.T("there is no agent %s", sanitize.Line(name)))
 			default:
 				c.offerChoice(choice)
 			}
@@ -197,7 +197,7 @@ func (c *Conversation) setAgent(name string) {
 		c.Start(regie.NewID())
 	}
 	c.Request.Agent = name
-	c.Note(c.Text.T("a new chat with %s", plain.Line(name)))
+	c.Note(c.Text.T("a new chat with %s", sanitize.Line(name)))
 }
 
 func askAgain(c *Conversation, _ string) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Stream writes a session's items as they come: the streaming text of replies, a line for each
@@ -20,7 +20,7 @@ import (
 // its text has streamed.
 type Stream struct {
 	Out, Err io.Writer // the replies; all else
-	Text     *text.Printer
+	Text     *i18n.Printer
 	// Mark is what a surface adds to the line of a call's result: how it is unfolded. nil adds
 	// nothing.
 	Mark func(call regie.ID) string
@@ -54,7 +54,7 @@ func (s *Stream) Note(line string) {
 	if !s.Apart || !s.replies.Telling() {
 		s.startLine()
 	}
-	fmt.Fprintln(s.Err, plain.Strip(line))
+	fmt.Fprintln(s.Err, sanitize.Strip(line))
 }
 
 func (s *Stream) writeNotes(lines []string) {
@@ -88,7 +88,7 @@ func (s *Stream) startLine() {
 }
 
 func (s *Stream) writeReply(content string) {
-	content = plain.Strip(content)
+	content = sanitize.Strip(content)
 	if content == "" {
 		return
 	}
@@ -209,14 +209,14 @@ const maxUnreadable = 2000
 
 // ToolNotice returns the text of a message about unavailable tools, a line for each toolkit; nil
 // for other messages.
-func ToolNotice(t *text.Printer, m *regie.Message) []string {
+func ToolNotice(t *i18n.Printer, m *regie.Message) []string {
 	notice, ok := m.ToolNotice()
 	if !ok {
 		return nil
 	}
 	var lines []string
 	if !notice.Document.IsZero() {
-		lines = append(lines, "  ! "+plain.Line(t.Sentence(notice.Document)))
+		lines = append(lines, "  ! "+sanitize.Line(t.Sentence(notice.Document)))
 	}
 	ends := regie.Strictest(notice.Hooks)
 	for i := range notice.Hooks { // those that objected, or could not be heard
@@ -224,7 +224,7 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		told := h == ends && h.On == regie.HookBeforeRound // by the end of the round
 		if !told && (h.Verdict != "" || !h.Failure.IsZero()) {
 			about := cmp.Or(h.Tool, string(h.On))
-			lines = append(lines, "  ! "+plain.Line(t.T("%s: %s", about, t.Sentence(h.Objection()))))
+			lines = append(lines, "  ! "+sanitize.Line(t.T("%s: %s", about, t.Sentence(h.Objection()))))
 		}
 	}
 	for _, missing := range notice.Missing {
@@ -232,7 +232,7 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		if !notice.CallID.IsZero() {
 			line = t.T("  … the run waits for %s, where one of its calls is unfinished: %s", missing.Toolkit, missing.Why)
 		}
-		lines = append(lines, plain.Line(line))
+		lines = append(lines, sanitize.Line(line))
 	}
 	return lines
 }
@@ -252,7 +252,7 @@ func (s *Stream) roundEnd(body *Body) {
 }
 
 // NoticeLine is a notice as one line, and "" for one that is not known.
-func NoticeLine(t *text.Printer, event *regie.Event) string {
+func NoticeLine(t *i18n.Printer, event *regie.Event) string {
 	var n regie.Notice
 	if json.Unmarshal(event.Body, &n) != nil {
 		return ""
@@ -261,19 +261,19 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	why := cmp.Or(ours, t.Sentence(n.Why), n.Text)
 	switch {
 	case n.Kind == regie.NoticeBudget, n.Kind == regie.NoticeProvider, n.Kind == regie.NoticeNetworkDown && ours != "":
-		return plain.Strip(ours)
+		return sanitize.Strip(ours)
 	case n.Kind == regie.NoticeNetworkDown:
-		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, why))
+		return sanitize.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, why))
 	case n.Kind == regie.NoticeNetworkGiveUp:
-		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, why))
+		return sanitize.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, why))
 	case n.Kind == regie.NoticeFailed:
-		return plain.Strip(t.T("the unattended run has failed: %s", why))
+		return sanitize.Strip(t.T("the unattended run has failed: %s", why))
 	}
 	return ""
 }
 
 // joinSentences returns sentences in the language of the surface.
-func joinSentences(t *text.Printer, sentences []regie.Sentence) string {
+func joinSentences(t *i18n.Printer, sentences []regie.Sentence) string {
 	out := make([]string, len(sentences))
 	for i, sentence := range sentences {
 		out[i] = t.Sentence(sentence)
@@ -286,7 +286,7 @@ const patience = 5 * time.Second
 
 // ResetLine says that a model call is retried, why, and after how long a wait; long reports a wait
 // of at least patience.
-func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
+func ResetLine(t *i18n.Printer, event *regie.Event) (line string, long bool) {
 	body := BodyOf(event) // an erased body has no reason
 	if wait := time.Duration(body.WaitMS) * time.Millisecond; wait >= patience {
 		seconds := strconv.Itoa(int(wait.Round(time.Second) / time.Second))
@@ -296,9 +296,9 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 }
 
 // FallbackLine says which provider goes on, and why (spec 3.6).
-func FallbackLine(t *text.Printer, event *regie.Event) string {
+func FallbackLine(t *i18n.Printer, event *regie.Event) string {
 	var f regie.Fallback
 	_ = json.Unmarshal(event.Body, &f) // an erased body has no names
-	return plain.Line(t.T("%s (%s) answers because %s did not: %s", f.Provider, f.Model, f.Instead,
+	return sanitize.Line(t.T("%s (%s) answers because %s did not: %s", f.Provider, f.Model, f.Instead,
 		cmp.Or(t.Sentence(f.Why), f.Text)))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -29,10 +29,10 @@ func (p *Page) writeToken(t *regie.Token, places []regie.Workspace) {
 	if t.Kind == regie.TokenBrowser {
 		what = p.Text.T("browser %s", Short(t.ID))
 	}
-	p.writeLine(what + "  " + plain.Line(t.Name))
+	p.writeLine(what + "  " + sanitize.Line(t.Name))
 	state := p.describeExpiry(t.ExpiresAt)
 	if t.StateAt(p.Now()) == regie.TokenRevoked {
-		state = p.Text.T("revoked %s ago by %s", p.timeSince(t.RevokedAt), plain.Line(t.RevokedBy))
+		state = p.Text.T("revoked %s ago by %s", p.timeSince(t.RevokedAt), sanitize.Line(t.RevokedBy))
 	}
 	used := p.Text.T("never used")
 	if !t.LastUsedAt.IsZero() {
@@ -50,7 +50,7 @@ func (p *Page) writeToken(t *regie.Token, places []regie.Workspace) {
 		if at < 0 {
 			where = append(where, id.String())
 		} else {
-			where = append(where, plain.Line(places[at].Root))
+			where = append(where, sanitize.Line(places[at].Root))
 		}
 	}
 	if len(where) > 0 {
@@ -70,6 +70,6 @@ func FindToken(ctx context.Context, control Control, name string) (regie.Token, 
 	found := slices.DeleteFunc(all, func(t regie.Token) bool {
 		return t.Name != name && (part == "" || !hasPart(t.ID, part))
 	})
-	return pickOne(found, func(t *regie.Token) regie.ID { return t.ID }, plain.Line(name),
-		regie.Errorf(regie.CodeNotFound, "no token has the id or the name %s: see regie token list", plain.Line(name)))
+	return pickOne(found, func(t *regie.Token) regie.ID { return t.ID }, sanitize.Line(name),
+		regie.Errorf(regie.CodeNotFound, "no token has the id or the name %s: see regie token list", sanitize.Line(name)))
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // UndoNamed sets the run or undo that a person names: by its id, its last four or more characters,
@@ -31,23 +31,23 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		what = p.Text.T("undo of the undo %s: the changes of run %s are restored", Short(plan.Undoes), plan.RoundID)
 	}
 	if plan.Text != "" {
-		what += "  \"" + plain.Line(truncateLine(plan.Text, shownText)) + "\""
+		what += "  \"" + sanitize.Line(truncateLine(plan.Text, shownText)) + "\""
 	}
 	p.writeLine(what)
 	for i := range plan.Previews {
 		f := &plan.Previews[i]
-		p.writeLine(fmt.Sprintf("%3d  %s", i+1, plain.Line(p.Text.Sentence(f.Sentence))))
+		p.writeLine(fmt.Sprintf("%3d  %s", i+1, sanitize.Line(p.Text.Sentence(f.Sentence))))
 		if c := f.Conflict; c != nil {
-			p.writeLine("     ✗ " + plain.Line(p.Text.Sentence(c.Sentence)))
+			p.writeLine("     ✗ " + sanitize.Line(p.Text.Sentence(c.Sentence)))
 		}
 		for _, warning := range f.Warnings {
-			p.writeLine("     ! " + plain.Line(p.Text.Sentence(warning)))
+			p.writeLine("     ! " + sanitize.Line(p.Text.Sentence(warning)))
 		}
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
 		gone := p.Text.T("directories that become empty are removed: %s", strings.Join(plan.Removes, ", "))
-		p.writeNote(plain.Line(gone))
+		p.writeNote(sanitize.Line(gone))
 	}
 	switch {
 	case plan.Chat && again:
@@ -73,7 +73,7 @@ func (p *Page) writeEffects(list []regie.Effect) {
 		if e.Why != nil {
 			line += ": " + p.Text.Sentence(*e.Why)
 		}
-		p.writeLine("       " + plain.Line(line))
+		p.writeLine("       " + sanitize.Line(line))
 	}
 }
 
@@ -92,7 +92,7 @@ func (p *Page) Undone(u *regie.Undo) {
 		case !f.To.Exists():
 			said = p.Text.T("removed")
 		}
-		p.writeLine("  " + mark + " " + plain.Line(f.Path+"  "+said))
+		p.writeLine("  " + mark + " " + sanitize.Line(f.Path+"  "+said))
 	}
 	p.writeEffects(u.Effects)
 	if u.Left() > 0 {
@@ -110,7 +110,7 @@ func (p *Page) undoCommand(id string) string {
 }
 
 // undoCounts says how much went back.
-func undoCounts(t *text.Printer, u *regie.Undo) string {
+func undoCounts(t *i18n.Printer, u *regie.Undo) string {
 	var parts []string
 	if n := len(u.Files) - u.Left(); n > 0 || !u.Chat {
 		parts = append(parts, t.T("files put back: %d", n))
@@ -125,14 +125,14 @@ func undoCounts(t *text.Printer, u *regie.Undo) string {
 }
 
 // UndoLines are an undo as a list of what became of a run has it.
-func UndoLines(t *text.Printer, undos []regie.Undo) []string {
+func UndoLines(t *i18n.Printer, undos []regie.Undo) []string {
 	var out []string
 	for i := range undos {
 		u := &undos[i]
 		at := u.CreatedAt.Local().Format("2006-01-02 15:04:05")
-		line := t.T("undone by %s, %s", plain.Line(u.By), at)
+		line := t.T("undone by %s, %s", sanitize.Line(u.By), at)
 		if !u.Undoes.IsZero() {
-			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By), at)
+			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), sanitize.Line(u.By), at)
 		}
 		out = append(out, line+": "+undoCounts(t, u)+"  ("+Short(u.ID)+")")
 	}
@@ -155,7 +155,7 @@ func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 }
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.
-func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, how string) string {
+func UndoInTheWay(t *i18n.Printer, plan *regie.UndoPlan, how string) string {
 	files, conflicts := len(plan.Files), len(plan.Conflicts(false))
 	if len(plan.Conflicts(true)) > 0 {
 		return t.T("nothing was undone: of %d files, %d cannot be restored", files, conflicts)

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestFrenchFailure: why a provider did not answer is told in the language of who asks, with what
 // is said in it.
 func TestFrenchFailure(t *testing.T) {
-	french := text.New("fr")
-	s := &server{Config: Config{Translate: func(language string, err error) string { return text.New(language).Error(err) }}}
+	french := i18n.New("fr")
+	s := &server{Config: Config{Translate: func(language string, err error) string { return i18n.New(language).Error(err) }}}
 	inner := regie.Say("%s (try again in a while, or use another model)", "503")
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", nil)
 	r.Header.Set("Accept-Language", "fr-CH, en")

@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/toolkit/session"
 )
@@ -176,7 +176,7 @@ func (a *Approvals) completeDecision(ctx context.Context, edit engine.Edit, d re
 	if err := approval.CheckAnswer(d.Answer); err != nil {
 		return out, err
 	}
-	d.Reason = plain.Strip(d.Reason) // first of all: what is said again is compared with what was stored
+	d.Reason = sanitize.Strip(d.Reason) // first of all: what is said again is compared with what was stored
 	// said again, or too late: the store knows which, and the world has moved on since the preview
 	if review.Decision != nil {
 		return completed{decision: d, before: review.Decision}, nil
@@ -283,5 +283,5 @@ func (a *Approvals) Resolve(ctx context.Context, in dispatch.ResolveRequest) err
 	case len(in.Note) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the note has more than %d bytes", maxReason)
 	}
-	return a.Store.ResolveCall(ctx, in.CallID, in.As, plain.Strip(in.Note), a.author(caller, in.By))
+	return a.Store.ResolveCall(ctx, in.CallID, in.As, sanitize.Strip(in.Note), a.author(caller, in.By))
 }

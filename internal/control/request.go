@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/toolkit/shell"
 )
 
@@ -103,7 +103,7 @@ func (r *Rounds) sameModel(in *dispatch.RunRequest) error {
 func checkProvider(settings *config.Config, name string) error {
 	if _, configured := settings.Named(name); !configured && name != config.ProviderDemo {
 		return regie.Errorf(regie.CodeNotFound,
-			"there is no provider %q here: regie models lists those that are configured", plain.Line(name))
+			"there is no provider %q here: regie models lists those that are configured", sanitize.Line(name))
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -50,5 +50,5 @@ func (r *Rules) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
 	case len(in.RuleIDs) > maxRevoked:
 		return regie.Errorf(regie.CodeBadRequest, "the request names more than %d rules", maxRevoked)
 	}
-	return r.Store.RevokeRules(ctx, store.RevokeRules{RuleIDs: in.RuleIDs, By: plain.Strip(r.author(caller, in.By))})
+	return r.Store.RevokeRules(ctx, store.RevokeRules{RuleIDs: in.RuleIDs, By: sanitize.Strip(r.author(caller, in.By))})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -196,7 +196,7 @@ func (s *Sessions) Remove(ctx context.Context, in dispatch.RemoveRequest) (store
 	}
 	_, place, missing := s.Store.Session(ctx, in.SessionID) // of one that is removed already nothing is kept
 	removed, err := s.Store.Remove(ctx, store.Remove{
-		SessionID: in.SessionID, By: plain.Strip(s.author(caller, in.By)),
+		SessionID: in.SessionID, By: sanitize.Strip(s.author(caller, in.By)),
 	})
 	if err == nil {
 		s.Engine.Forget(in.SessionID)
@@ -241,11 +241,11 @@ func (s *Sessions) Rename(ctx context.Context, in dispatch.RenameRequest) error 
 // oneLine returns a text on one line that does nothing to a terminal and hides nothing.
 func oneLine(text string) string {
 	shown := strings.Map(func(r rune) rune {
-		if plain.Hidden(r) && !unicode.IsSpace(r) {
+		if sanitize.Hidden(r) && !unicode.IsSpace(r) {
 			return -1
 		}
 		return r
-	}, plain.Strip(text))
+	}, sanitize.Strip(text))
 	return strings.Join(strings.Fields(shown), " ")
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/prompt"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // terms are what a round runs under, from its start to its end.
@@ -43,7 +43,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 	if in.Type == regie.SessionAutomation {
 		in.Policy.Questions, in.Policy.WaitNetwork = false, true
 	}
-	in.Policy.French, in.Policy.AnswerCheck = text.IsFrench(cmp.Or(agent.Language, r.Settings.Language)),
+	in.Policy.French, in.Policy.AnswerCheck = i18n.IsFrench(cmp.Or(agent.Language, r.Settings.Language)),
 		agent.AnswerCheck
 	in.Policy.Temperature = agent.Temperature
 	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -117,7 +117,7 @@ func (t *Tokens) Add(ctx context.Context, in TokenRequest) (MadeToken, error) {
 	made, err := t.Store.CreateToken(ctx, store.NewToken{Hash: access.HashOf(secret), Token: regie.Token{
 		ID: in.TokenID, UserID: owner.ID, Kind: regie.TokenAPI, Name: in.Name, Scopes: in.Scopes,
 		Workspaces: in.Workspaces, OnApproval: in.OnApproval,
-		CreatedBy: plain.Line(caller.By(in.By)), ExpiresAt: in.Ends(time.Now()),
+		CreatedBy: sanitize.Line(caller.By(in.By)), ExpiresAt: in.Ends(time.Now()),
 	}})
 	return MadeToken{Token: made, Secret: secret}, err
 }
@@ -145,7 +145,7 @@ func limitToCaller(caller *access.Caller, in *TokenRequest) error {
 
 // validateToken checks a request and normalises it for the store.
 func validateToken(in *TokenRequest) (err error) {
-	in.Name = strings.Join(strings.Fields(plain.Strip(in.Name)), " ")
+	in.Name = strings.Join(strings.Fields(sanitize.Strip(in.Name)), " ")
 	switch {
 	case in.Name == "":
 		return regie.Errorf(regie.CodeBadRequest,
@@ -211,7 +211,7 @@ func (t *Tokens) Revoke(ctx context.Context, in RevokeTokensRequest) error {
 	if len(in.TokenIDs) == 0 {
 		return regie.Errorf(regie.CodeBadRequest, "the request names no token")
 	}
-	err = t.Store.RevokeTokens(ctx, store.RevokeTokens{TokenIDs: in.TokenIDs, By: plain.Line(caller.By(in.By))})
+	err = t.Store.RevokeTokens(ctx, store.RevokeTokens{TokenIDs: in.TokenIDs, By: sanitize.Line(caller.By(in.By))})
 	if err != nil {
 		return err
 	}

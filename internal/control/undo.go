@@ -7,7 +7,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/undo"
 )
 
@@ -57,7 +57,7 @@ func (u *Undos) authorizeUndo(ctx context.Context, operation string, in dispatch
 	case in.Target.IsZero() && in.Short == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
 		return undo.Request{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	}
-	in.By = plain.Strip(u.author(caller, in.By))
+	in.By = sanitize.Strip(u.author(caller, in.By))
 	return undo.Request(in), nil
 }
 

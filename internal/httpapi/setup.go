@@ -9,7 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const setupPath = "/setup"
@@ -45,7 +45,7 @@ func (g *Guard) giveBack(code string) {
 
 // browserName returns a browser's name in lists: what it says of itself, on one line.
 func browserName(agent string) string {
-	name := []rune(plain.Line(agent))
+	name := []rune(sanitize.Line(agent))
 	return cmp.Or(string(name[:min(len(name), 100)]), "browser")
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // maxDiff limits the diff shown for a call, in bytes.
@@ -58,12 +58,12 @@ func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) 
 	for i := range inbox.Questions {
 		q := &inbox.Questions[i]
 		a := ask{
-			Kind: "question", ID: q.ID.String(), Question: plain.Strip(q.Module.Text),
+			Kind: "question", ID: q.ID.String(), Question: sanitize.Strip(q.Module.Text),
 			Yes:      q.Module.Kind == regie.ModuleValidation,
 			FreeText: q.Module.AllowFreeText, Multiple: q.Module.AllowMultiple,
 		}
 		for _, option := range q.Module.Options {
-			a.Options = append(a.Options, plain.Strip(option))
+			a.Options = append(a.Options, sanitize.Strip(option))
 		}
 		out = append(out, a)
 	}
@@ -71,25 +71,25 @@ func (s *server) listAsks(ctx context.Context, session regie.ID) ([]ask, error) 
 }
 
 // english is the language of model input.
-var english = text.New("en")
+var english = i18n.New("en")
 
 // showCall returns a call as who decides on it has to see it: nothing in it acts or hides.
-func showCall(t *text.Printer, review *regie.Review) asked {
+func showCall(t *i18n.Printer, review *regie.Review) asked {
 	out := asked{
-		CallID: review.CallID.String(), Tool: plain.Line(review.Tool),
-		Sentence: plain.Visible(t.Sentence(review.Preview.Sentence)),
-		Diff:     truncateText(plain.Visible(review.Preview.Diff), maxDiff),
+		CallID: review.CallID.String(), Tool: sanitize.Line(review.Tool),
+		Sentence: sanitize.Visible(t.Sentence(review.Preview.Sentence)),
+		Diff:     truncateText(sanitize.Visible(review.Preview.Diff), maxDiff),
 	}
 	for _, warning := range review.Preview.Warnings {
-		out.Warnings = append(out.Warnings, plain.Visible(t.Sentence(warning)))
+		out.Warnings = append(out.Warnings, sanitize.Visible(t.Sentence(warning)))
 	}
 	for i := range review.Grounds {
-		out.Reasons = append(out.Reasons, plain.Visible(t.Sentence(review.Grounds[i].Sentence)))
+		out.Reasons = append(out.Reasons, sanitize.Visible(t.Sentence(review.Grounds[i].Sentence)))
 	}
 	return out
 }
 
-func (a *asked) describeAsked(t *text.Printer) string {
+func (a *asked) describeAsked(t *i18n.Printer) string {
 	out := []string{t.T("%s (call %s): %s", a.Tool, a.CallID, a.Sentence)}
 	for _, why := range a.Reasons {
 		out = append(out, "  "+t.T("why: %s", why))
@@ -175,7 +175,7 @@ func (s *server) decideApproval(ctx context.Context, request *mcp.CallToolReques
 		answer := regie.Answer(v.Decision)
 		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
 			return status{}, regie.Errorf(regie.CodeBadRequest, "%q is not a decision: use allow or deny",
-				plain.Line(truncateText(v.Decision, 40)))
+				sanitize.Line(truncateText(v.Decision, 40)))
 		}
 		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})
 	}
@@ -204,7 +204,7 @@ func (s *server) answerQuestion(ctx context.Context, request *mcp.CallToolReques
 func decidedBy(request *mcp.CallToolRequest) string {
 	name := "client"
 	if info := request.ClientInfo(); info != nil && info.Name != "" {
-		name = plain.Line(truncateText(info.Name, 60))
+		name = sanitize.Line(truncateText(info.Name, 60))
 	}
 	return "mcp:" + name
 }
@@ -248,7 +248,7 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 ) (bool, error) {
 	t := s.Text
 	call := showCall(t, review)
-	message := t.T("The agent %s asks for your approval.", plain.Line(approval.Agent)) + "\n" + call.describeAsked(t)
+	message := t.T("The agent %s asks for your approval.", sanitize.Line(approval.Agent)) + "\n" + call.describeAsked(t)
 	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{
 		Message: message,
 		RequestedSchema: map[string]any{

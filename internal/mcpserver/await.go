@@ -10,7 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // errStands ends following a session that has come to rest.
@@ -101,7 +101,7 @@ func asking(state regie.SessionState) bool {
 // progress tells a client that wants to know that a call goes on.
 type progress struct {
 	request *mcp.CallToolRequest
-	text    *text.Printer
+	text    *i18n.Printer
 	told    float64
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/httpread"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // refuse answers a request before the SDK sees it, as a problem with a stable code.
@@ -19,7 +19,7 @@ func refuse(w http.ResponseWriter, r *http.Request, why error) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the client has gone if this fails
 		"type": "about:blank", "title": http.StatusText(status), "status": status, "code": code,
-		"detail": plain.Strip(text.New(r.Header.Get("Accept-Language")).Error(why)),
+		"detail": sanitize.Strip(i18n.New(r.Header.Get("Accept-Language")).Error(why)),
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // ofFiles is the name prefix of the tools that query a workspace.
@@ -42,7 +42,7 @@ func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 			if err != nil {
 				content = s.callerError(err).Error()
 			}
-			out.Content = []mcp.Content{&mcp.TextContent{Text: plain.Strip(content)}}
+			out.Content = []mcp.Content{&mcp.TextContent{Text: sanitize.Strip(content)}}
 			return out, nil
 		})
 	}

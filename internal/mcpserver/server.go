@@ -20,9 +20,9 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpread"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Config sets a server up. Control is required.
@@ -45,7 +45,7 @@ type Config struct {
 	Elicit bool
 	// Text is the language of the person at the client, for approvals, questions and tool errors;
 	// nil is English. Over HTTP, an error before the tool uses the language of its request.
-	Text *text.Printer
+	Text *i18n.Printer
 }
 
 // Control is the server's access to Regie; all fields are required. Over HTTP these are methods of
@@ -177,7 +177,7 @@ func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Text == nil {
-		c.Text = text.New("en")
+		c.Text = i18n.New("en")
 	}
 	s := &server{Config: c}
 	if c.Request.Root != "" {
@@ -221,7 +221,7 @@ func (s *server) callWorkspace(ctx context.Context, named string) (regie.Workspa
 	}
 	if len(found) == 0 && named != "" {
 		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound,
-			"there is no workspace %q here: list_workspaces shows the known ones", plain.Line(truncateText(named, 200)))
+			"there is no workspace %q here: list_workspaces shows the known ones", sanitize.Line(truncateText(named, 200)))
 	}
 	return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
 		"name a workspace by its id: list_workspaces shows them")
@@ -241,7 +241,7 @@ func truncateText(text string, most int) string {
 
 // callerError is an error as a caller reads it: its sentence, and its stable code.
 func (s *server) callerError(err error) error {
-	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
+	return errors.New(sanitize.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
 }
 
 // checkMessages refuses a message with a duplicate key, because another parser may read the other

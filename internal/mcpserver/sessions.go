@@ -12,7 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -241,8 +241,8 @@ func (s *server) listSessions(ctx context.Context, _ *mcp.CallToolRequest, in li
 		f := &found[i]
 		if len(out.Sessions) < cmp.Or(in.Limit, 20) && isVisible(ctx, &f.Session, regie.ScopeRead) {
 			out.Sessions = append(out.Sessions, line{
-				SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace),
-				Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
+				SessionID: f.ID.String(), Name: sanitize.Strip(f.Name), Workspace: sanitize.Strip(f.Workspace),
+				Agent: sanitize.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
 			})
 		}
 	}
@@ -253,7 +253,7 @@ func (s *server) listWorkspaces(ctx context.Context, _ *mcp.CallToolRequest, _ n
 	out := places{Workspaces: []place{}}
 	all, err := s.Control.Workspaces(ctx)
 	for _, w := range all {
-		out.Workspaces = append(out.Workspaces, place{w.ID.String(), plain.Strip(w.Name), plain.Strip(w.Root)})
+		out.Workspaces = append(out.Workspaces, place{w.ID.String(), sanitize.Strip(w.Name), sanitize.Strip(w.Root)})
 	}
 	return out, err
 }
@@ -276,19 +276,19 @@ func (s *server) describeSession(ctx context.Context, session regie.ID) (status,
 		return status{}, err
 	}
 	out := status{
-		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State),
+		SessionID: view.ID.String(), Workspace: sanitize.Strip(view.Workspace), State: string(view.State),
 		Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
 	}
 	reads := isVisible(ctx, &view.Session, regie.ScopeRead) // who may speak there, or decide, may not therefore read
 	if reads {
-		out.Name = plain.Strip(view.Name) // it is what was said first
+		out.Name = sanitize.Strip(view.Name) // it is what was said first
 	}
 	if n := len(view.History); n > 0 {
 		round := &view.History[n-1]
 		out.RoundID, out.Ended, out.End = round.ID.String(), round.State == regie.RoundEnded, string(round.End)
 		if reads {
-			said := plain.Strip(lastAnswer(&view, round.ID))
-			out.Note = plain.Strip(round.EndNote.String())
+			said := sanitize.Strip(lastAnswer(&view, round.ID))
+			out.Note = sanitize.Strip(round.EndNote.String())
 			out.Answer, out.Cut = truncateText(said, maxAnswer), len(said) > maxAnswer
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/regie-run/regie/internal/gitconfig"
 )
 
 // Bounds of a guard.
@@ -149,14 +149,14 @@ func (g *guard) addParts(p *picture, git string) {
 			g.addPlace(p, filepath.Join(git, part))
 		}
 	}
-	for _, state := range gitruns.States() {
+	for _, state := range gitconfig.States() {
 		name := filepath.Join(git, state)
 		if info, err := g.root.Lstat(name); err != nil || !info.IsDir() {
 			g.addPlace(p, name)
 			continue
 		}
 	}
-	for _, file := range gitruns.StateFiles() {
+	for _, file := range gitconfig.StateFiles() {
 		g.addPlace(p, filepath.Join(git, file))
 	}
 }
@@ -270,7 +270,7 @@ func (g *guard) compareOnce(n *nests) (out []Moved) {
 // harmlessSteps reports whether a file holds the steps of a rebase under way, or its strategy, and
 // runs no program that it did not run before.
 func harmlessSteps(name string, old, is held, there bool) bool {
-	if !slices.ContainsFunc(gitruns.StateFiles(), func(file string) bool { return strings.HasSuffix(name, "/"+file) }) {
+	if !slices.ContainsFunc(gitconfig.StateFiles(), func(file string) bool { return strings.HasSuffix(name, "/"+file) }) {
 		return false
 	}
 	if !there {
@@ -278,7 +278,7 @@ func harmlessSteps(name string, old, is held, there bool) bool {
 	}
 	lines := strings.Split(old.data, "\n")
 	return is.kept && !slices.ContainsFunc(strings.Split(is.data, "\n"), func(line string) bool {
-		return gitruns.RunsProgram(name, line) && !slices.Contains(lines, line)
+		return gitconfig.RunsProgram(name, line) && !slices.Contains(lines, line)
 	})
 }
 
@@ -300,7 +300,7 @@ func (g *guard) mayStay(now *picture, name string, is held) bool {
 	case regular && is.info.Size() > maxPlain:
 		return false
 	case part == "config" && below == "":
-		return regular && is.kept && gitruns.Plain([]byte(is.data))
+		return regular && is.kept && gitconfig.Plain([]byte(is.data))
 	case part == "hooks":
 		return below == "" && is.info.IsDir() || regular && strings.HasSuffix(below, ".sample")
 	case part == "info":

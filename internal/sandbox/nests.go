@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/regie-run/regie/internal/gitconfig"
 )
 
 // Bounds of the search for repositories in a workspace: commands cannot write beyond them.
@@ -57,7 +57,7 @@ func findNests(root string) *nests {
 	for _, name := range n.gits {
 		trees = append(trees, filepath.Join(root, name))
 	}
-	n.named = gitruns.Places(root, trees...)
+	n.named = gitconfig.Places(root, trees...)
 	return n
 }
 
@@ -126,7 +126,7 @@ func (n *nests) lookThrough(dir string, depth int) {
 
 // followGit notes the directories of the workspace that a .git is or leads to.
 func (n *nests) followGit(git string) {
-	for _, dir := range gitruns.Directories(git) {
+	for _, dir := range gitconfig.Directories(git) {
 		if relative, err := filepath.Rel(n.root, dir); err == nil && filepath.IsLocal(relative) {
 			n.gits = append(n.gits, relative)
 		}
@@ -138,7 +138,7 @@ func (n *nests) followGit(git string) {
 // their own.
 func isProtected(git, part string) bool {
 	if slices.Contains(strings.Split(git, "/"), ".git") {
-		return !gitruns.Written(part)
+		return !gitconfig.Written(part)
 	}
-	return slices.Contains(gitruns.Runs(), part)
+	return slices.Contains(gitconfig.Runs(), part)
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/regie-run/regie/internal/gitconfig"
 )
 
 // systemDirs hold the parts of programs. Other top directories, such as /home, /root, /var, /srv
@@ -202,13 +202,13 @@ func absolutePath(name, from string) string {
 // workspace as its own. Otherwise a file in the workspace could expose any directory to commands.
 func linkedDirs(root string) []string {
 	git := filepath.Join(root, ".git")
-	dirs := gitruns.Directories(git)
+	dirs := gitconfig.Directories(git)
 	info, err := os.Lstat(git)
 	if len(dirs) != 2 || err != nil || !info.Mode().IsRegular() ||
 		filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
 		return nil
 	}
-	back, err := os.Stat(absolutePath(cmp.Or(gitruns.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
+	back, err := os.Stat(absolutePath(cmp.Or(gitconfig.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
 	if err != nil || !os.SameFile(back, info) {
 		return nil
 	}

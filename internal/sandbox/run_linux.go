@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/regie-run/regie/internal/gitconfig"
 )
 
 // stopGrace is how long a helper may take to end everything before it is ended itself.
@@ -48,7 +48,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	j.Processes, j.Memory = s.Bounds()
 	if c.Tier != None {
-		j.Git = gitruns.Identity()
+		j.Git = gitconfig.Identity()
 	}
 	n := findNests(c.Root)
 	g, err := newGuard(n, who)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Origin is the owner of a skill.
@@ -73,7 +73,7 @@ func Load(places []Place) Set {
 			continue
 		}
 		for _, dir := range p.dirs() {
-			at := path.Join(p.Dir, plain.Line(dir))
+			at := path.Join(p.Dir, sanitize.Line(dir))
 			s, err := p.load(dir, &out)
 			switch {
 			case err != nil:
@@ -134,7 +134,7 @@ func (p *Place) dirs() []string {
 func (p *Place) load(dir string, set *Set) (Skill, error) {
 	for _, name := range []string{dir, path.Join(dir, FileName)} {
 		if why, odd := p.Odd[name]; odd {
-			return Skill{}, unread(why, path.Join(p.Dir, plain.Line(name)))
+			return Skill{}, unread(why, path.Join(p.Dir, sanitize.Line(name)))
 		}
 	}
 	data, err := p.Read(path.Join(dir, FileName), MaxFile)
@@ -157,7 +157,7 @@ func (p *Place) load(dir string, set *Set) (Skill, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Odd)) {
 		if strings.HasPrefix(name, dir+"/") {
-			set.note(Notice{Origin: p.Origin, Dir: s.Dir, Err: unread(p.Odd[name], plain.Line(name))})
+			set.note(Notice{Origin: p.Origin, Dir: s.Dir, Err: unread(p.Odd[name], sanitize.Line(name))})
 		}
 	}
 	return s, nil
@@ -199,7 +199,7 @@ func (s *Skill) Read(name string) ([]byte, error) {
 	if !strings.HasPrefix(wanted, s.below+"/") || !slices.ContainsFunc(s.place.Files,
 		func(f File) bool { return f.Path == wanted }) {
 		return nil, regie.Errorf(regie.CodeFileNotFound, "the skill %s has no file %q",
-			s.Name, plain.Line(plain.Clip(name, 200)))
+			s.Name, sanitize.Line(sanitize.Clip(name, 200)))
 	}
 	return s.place.Read(wanted, MaxRead)
 }

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // FileName is the file that makes a directory a skill.
@@ -79,7 +79,7 @@ func Parse(dir string, data []byte) (s Skill, notes []regie.Sentence, err error)
 	}
 	if s.Name != dir {
 		return Skill{}, nil, bad("the skill is called %q but is in a directory %q: use the same name", s.Name,
-			plain.Line(dir))
+			sanitize.Line(dir))
 	}
 	return s, notes, nil
 }
@@ -124,7 +124,7 @@ func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence,
 	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
 		return nil, nil,
 			bad("the front matter of SKILL.md is not YAML (put a text with a colon in quotes): %s",
-				plain.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
+				sanitize.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, nil, bad("the front matter of SKILL.md is not a list of keys with values")
@@ -139,10 +139,10 @@ func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence,
 		key := pairs[i].Value
 		switch {
 		case fields[key] != nil:
-			return nil, nil, bad("line %d of SKILL.md: the key %s is repeated", pairs[i].Line+1, plain.Line(key))
+			return nil, nil, bad("line %d of SKILL.md: the key %s is repeated", pairs[i].Line+1, sanitize.Line(key))
 		case !known[key]:
 			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is not part of the format and is ignored",
-				fmt.Sprint(pairs[i].Line+1), plain.Line(plain.Clip(key, 60))))
+				fmt.Sprint(pairs[i].Line+1), sanitize.Line(sanitize.Clip(key, 60))))
 		case key == "allowed-tools":
 			notes = append(notes, regie.Say("allowed-tools has no effect in Regie: approvals apply as usual"))
 		}
@@ -201,17 +201,17 @@ func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
 // line reads a text that people see on one line.
 func line(key string, n *yaml.Node, most int) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return "", bad("line %d of SKILL.md: %s is not text", n.Line+1, plain.Line(plain.Clip(key, 60)))
+		return "", bad("line %d of SKILL.md: %s is not text", n.Line+1, sanitize.Line(sanitize.Clip(key, 60)))
 	}
 	text := strings.Join(strings.Fields(n.Value), " ")
 	if size := utf8.RuneCountInString(text); size > most {
 		return "", bad("line %d of SKILL.md: %s has %d characters, at most %d are allowed", n.Line+1,
-			plain.Line(plain.Clip(key, 60)), size, most)
+			sanitize.Line(sanitize.Clip(key, 60)), size, most)
 	}
 	for _, r := range text {
-		if plain.Hidden(r) {
+		if sanitize.Hidden(r) {
 			return "", bad("line %d of SKILL.md: %s contains the control or invisible character %s", n.Line+1,
-				plain.Line(plain.Clip(key, 60)), fmt.Sprintf("U+%04X", r))
+				sanitize.Line(sanitize.Clip(key, 60)), fmt.Sprintf("U+%04X", r))
 		}
 	}
 	return text, nil

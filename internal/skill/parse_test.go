@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/skill"
 )
 
@@ -137,8 +137,8 @@ func TestParseRefuses(t *testing.T) {
 			if regie.CodeOf(err) != want || !strings.Contains(err.Error(), row.says) {
 				t.Fatalf("%v; %+v", err, s)
 			}
-			if len(err.Error()) > 1000 || plain.Count(err.Error()) > 0 {
-				t.Errorf("the sentence is %d bytes long, with %d hidden characters: %q", len(err.Error()), plain.Count(err.Error()), err)
+			if len(err.Error()) > 1000 || sanitize.Count(err.Error()) > 0 {
+				t.Errorf("the sentence is %d bytes long, with %d hidden characters: %q", len(err.Error()), sanitize.Count(err.Error()), err)
 			}
 		})
 	}
@@ -154,16 +154,16 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, notes, err := skill.Parse("pdf-forms", data)
 		if err != nil {
-			if regie.CodeOf(err) == "" || plain.Count(err.Error()) > 0 {
+			if regie.CodeOf(err) == "" || sanitize.Count(err.Error()) > 0 {
 				t.Errorf("%q", err)
 			}
 			return
 		}
-		if s.Name != "pdf-forms" || s.Description == "" || utf8.RuneCountInString(s.Description) > 1024 || strings.ContainsAny(s.Description, "\n\r\t") || plain.Count(s.Description) > 0 {
+		if s.Name != "pdf-forms" || s.Description == "" || utf8.RuneCountInString(s.Description) > 1024 || strings.ContainsAny(s.Description, "\n\r\t") || sanitize.Count(s.Description) > 0 {
 			t.Errorf("%+v", s)
 		}
 		for _, note := range notes {
-			if plain.Count(note.String()) > 0 {
+			if sanitize.Count(note.String()) > 0 {
 				t.Errorf("%q", note)
 			}
 		}

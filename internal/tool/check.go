@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // maxArguments bounds a call's arguments in bytes; maxDepth bounds their nesting (spec 11.3).
@@ -115,7 +115,7 @@ func canonicalJSON(arguments string) ([]byte, *regie.CallError) {
 func (e *entry) checkSchema(canonical []byte) *regie.CallError {
 	var value map[string]any
 	if err := jsonv2.Unmarshal(canonical, &value); err != nil {
-		return invalidParameter("", plain.Clip("the arguments cannot be read: "+err.Error(), 500))
+		return invalidParameter("", sanitize.Clip("the arguments cannot be read: "+err.Error(), 500))
 	}
 	if e.closed {
 		for name := range value {
@@ -143,7 +143,7 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 	if len(e.properties) > 0 {
 		known = "the parameters are " + strings.Join(e.properties, ", ")
 	}
-	problem := invalidParameter(name, plain.Clip(fmt.Sprintf("there is no parameter %q; %s", plain.Clip(name, 60),
+	problem := invalidParameter(name, sanitize.Clip(fmt.Sprintf("there is no parameter %q; %s", sanitize.Clip(name, 60),
 		known), 1000))
 	problem.Hint = didYouMean(nearestNames(name, e.properties))
 	return problem
@@ -153,11 +153,11 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 func (e *entry) explainMisfit(err error, value map[string]any) *regie.CallError {
 	for _, name := range e.source.Required {
 		if _, ok := value[name]; !ok {
-			return invalidParameter(name, fmt.Sprintf("the parameter %q is missing%s", plain.Clip(name, 60),
+			return invalidParameter(name, fmt.Sprintf("the parameter %q is missing%s", sanitize.Clip(name, 60),
 				e.describeExpected(name)))
 		}
 	}
-	name, cause := faultyParameter(err, e.properties), plain.Clip(lastCause(err), 300)
+	name, cause := faultyParameter(err, e.properties), sanitize.Clip(lastCause(err), 300)
 	if name == "" {
 		return invalidParameter("", "the arguments do not fit the tool: "+cause)
 	}
@@ -176,7 +176,7 @@ func (e *entry) describeExpected(name string) string {
 		for i, choice := range property.Enum {
 			choices[i] = fmt.Sprint(choice)
 		}
-		return plain.Clip("; it must be one of "+strings.Join(choices, ", "), 300)
+		return sanitize.Clip("; it must be one of "+strings.Join(choices, ", "), 300)
 	case property.Type == "array" && property.Items != nil && len(property.Items.Properties) > 0:
 		required, rest := slices.Sorted(slices.Values(property.Items.Required)),
 			slices.Sorted(maps.Keys(property.Items.Properties))
@@ -185,7 +185,7 @@ func (e *entry) describeExpected(name string) string {
 		if len(rest) > 0 {
 			said += " and, where needed, " + strings.Join(rest, ", ")
 		}
-		return plain.Clip(said, 300)
+		return sanitize.Clip(said, 300)
 	case property.Type != "":
 		return "; it must be of type " + property.Type
 	case len(property.Types) > 0:
@@ -231,7 +231,7 @@ func findHidden(data []byte) string {
 				end++
 			}
 			if number := string(data[i:end]); !isExact(number) {
-				return fmt.Sprintf("the number %s cannot be held exactly: write it as text", plain.Clip(number, 60))
+				return fmt.Sprintf("the number %s cannot be held exactly: write it as text", sanitize.Clip(number, 60))
 			}
 			i = end - 1
 		}
@@ -269,9 +269,9 @@ func isExact(number string) bool {
 func syntaxError(err error) string {
 	var bad *jsontext.SyntacticError
 	if errors.As(err, &bad) && bad.Err != nil {
-		return plain.Clip(fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset), 300)
+		return sanitize.Clip(fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset), 300)
 	}
-	return plain.Clip(err.Error(), 300)
+	return sanitize.Clip(err.Error(), 300)
 }
 
 // lastCause drops the chain of schema locations that the validator puts before what is wrong.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/spell"
 )
 
@@ -105,9 +105,9 @@ func nearestNames(name string, candidates []string) []string {
 		cost int
 	}
 	var found []scored
-	wanted := strings.Replace(strings.ToLower(plain.Clip(name, maxWireName)), ".", "__", 1)
+	wanted := strings.Replace(strings.ToLower(sanitize.Clip(name, maxWireName)), ".", "__", 1)
 	for _, candidate := range candidates {
-		candidate := plain.Clip(candidate, maxWireName)
+		candidate := sanitize.Clip(candidate, maxWireName)
 		cost := spell.Distance(wanted, strings.ToLower(candidate))
 		if _, operation, ok := strings.Cut(candidate, "__"); ok { // read_file for files__read_file
 			cost = min(cost, spell.Distance(wanted, strings.ToLower(operation)))

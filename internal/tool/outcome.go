@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -87,7 +87,7 @@ func successOutcome(definition regie.ToolDefinition, call regie.ID, result Resul
 		}
 		return fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
 	}
-	shown := plain.Clip(whole, max(0, bound-len(truncationMarker(bound, len(result.Content), rest(bound)))))
+	shown := sanitize.Clip(whole, max(0, bound-len(truncationMarker(bound, len(result.Content), rest(bound)))))
 	return Outcome{
 		State: regie.CallSucceeded, Result: shown + truncationMarker(len(shown), len(result.Content), rest(len(shown))),
 		Whole: whole,
@@ -106,15 +106,15 @@ func (o Outcome) Unkept(why error) string {
 	said := fmt.Sprintf("\n[shortened: the rest is lost, because it could not be stored (%s): ask again for less]",
 		cleanText(why.Error(), 150))
 	shown := o.Result[:strings.LastIndex(o.Result, "\n[shortened: ")]
-	return plain.Clip(shown, len(o.Result)-len(said)) + said
+	return sanitize.Clip(shown, len(o.Result)-len(said)) + said
 }
 
 // cleanText makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n
 // bytes.
 func cleanText(s string, n int) string {
-	s = strings.ToValidUTF8(plain.Clip(s, n), "\uFFFD")
+	s = strings.ToValidUTF8(sanitize.Clip(s, n), "\uFFFD")
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	return plain.Clip(s, n) // a replacement is longer than what it replaces
+	return sanitize.Clip(s, n) // a replacement is longer than what it replaces
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -156,7 +156,7 @@ func genericPreview(t Tool, inv *Invocation) regie.Preview {
 	p.Sentence = regie.Say("call %s with %s", name, string(brief))
 	if len(brief) > maxBrief {
 		p.Sentence = regie.Say("call %s with %s… (%s bytes in all)", name,
-			plain.Clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
+			sanitize.Clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
 	}
 	return p
 }
@@ -175,7 +175,7 @@ func indentArguments(arguments []byte) string {
 		out.Write(arguments)
 	}
 	out.WriteByte('\n')
-	return plain.JSON(out.String())
+	return sanitize.JSON(out.String())
 }
 
 // finishPreview makes any preview safe to store and to show.
@@ -213,7 +213,7 @@ func finishPreview(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 func sanitizeSentence(s regie.Sentence) regie.Sentence {
 	args := make([]string, len(s.Args))
 	for i, arg := range s.Args {
-		args[i] = plain.Line(plain.Spaces(plain.Clip(arg, maxSaid)))
+		args[i] = sanitize.Line(sanitize.Spaces(sanitize.Clip(arg, maxSaid)))
 		if len(arg) > maxSaid {
 			args[i] += "…"
 		}
@@ -226,12 +226,12 @@ func sanitizeSentence(s regie.Sentence) regie.Sentence {
 // zero where all is shown. Cut lines end at a line feed where there is one, so that no line looks
 // whole and is not.
 func truncateDiff(diff string) (text string, whole int) {
-	text = plain.Visible(plain.Spaces(plain.Clip(diff, regie.MaxDiff))) // it only grows
+	text = sanitize.Visible(sanitize.Spaces(sanitize.Clip(diff, regie.MaxDiff))) // it only grows
 	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {
 		return text, 0
 	}
 	marker := fmt.Sprintf("[… shortened: the whole has %d bytes]\n", len(diff))
-	text = plain.Clip(text, regie.MaxDiff-len(marker)-1)
+	text = sanitize.Clip(text, regie.MaxDiff-len(marker)-1)
 	if end := strings.LastIndexByte(text, '\n'); end > len(text)/2 {
 		text = text[:end]
 	}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -50,11 +50,11 @@ func sound(t *testing.T, p regie.Preview) {
 		texts = append(texts, scope.Sentence.String())
 	}
 	for _, text := range texts {
-		if !utf8.ValidString(text) || strings.ContainsFunc(text, plain.Hidden) || strings.ContainsAny(text, "\n\t") {
+		if !utf8.ValidString(text) || strings.ContainsFunc(text, sanitize.Hidden) || strings.ContainsAny(text, "\n\t") {
 			t.Errorf("it says %q", text)
 		}
 	}
-	if !utf8.ValidString(p.Diff) || strings.ContainsFunc(p.Diff, plain.Hidden) {
+	if !utf8.ValidString(p.Diff) || strings.ContainsFunc(p.Diff, sanitize.Hidden) {
 		t.Errorf("the diff is %.200q", p.Diff)
 	}
 	if len(p.Scopes) == 0 || p.Scopes[0].Kind != regie.ScopeExact || p.Scopes[0].Field != "" || p.Scopes[0].Tool == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Registry is an unchanging set of tools (spec 4.2). Its methods may be called from many
@@ -92,12 +92,12 @@ func newEntry(t Tool) (*entry, error) {
 	if len(d.Name) > maxCanonicalName || !canonicalName.MatchString(d.Name) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%q is not a tool name: write toolkit.operation with letters, digits, _ and -",
-			plain.Clip(d.Name, maxCanonicalName))
+			sanitize.Clip(d.Name, maxCanonicalName))
 	}
 	for _, alias := range d.Aliases {
 		if len(alias) > maxWireName || !aliasName.MatchString(alias) {
 			return nil, regie.Errorf(regie.CodeBadRequest, "%q cannot name tool %s: write letters, digits, _ and -",
-				plain.Clip(alias, maxWireName), d.Name)
+				sanitize.Clip(alias, maxWireName), d.Name)
 		}
 	}
 	e.wire = WireName(d.Name)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -217,7 +217,7 @@ func runAttempt[T any](ctx context.Context, timeout time.Duration, fn func(conte
 		defer func() {
 			if r := recover(); r != nil {
 				out.err = regie.Errorf(regie.CodeToolError, "the tool panicked: %s",
-					plain.Clip(fmt.Sprint(r), 200))
+					sanitize.Clip(fmt.Sprint(r), 200))
 			}
 			done <- out
 		}()

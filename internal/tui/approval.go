@@ -12,7 +12,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -202,7 +202,7 @@ func (a *approving) render(m *model) [][]span {
 	if a.Edit.Refused {
 		said = t.T("it cannot run as you have edited it")
 	}
-	lines := m.screen.renderQuestion(plain.Line(said))
+	lines := m.screen.renderQuestion(sanitize.Line(said))
 	switch {
 	case a.answer != "":
 		indent := span{text: "  "}
@@ -210,7 +210,7 @@ func (a *approving) render(m *model) [][]span {
 		lines = append(lines, prefixLines(wrapSpans([]span{{text: where}}, m.screen.width-4), indent, indent)...)
 		var scopes []string
 		for i, scope := range review.Preview.Scopes {
-			scopes = append(scopes, fmt.Sprintf("%d  %s", i+1, plain.Line(t.Sentence(scope.Sentence))))
+			scopes = append(scopes, fmt.Sprintf("%d  %s", i+1, sanitize.Line(t.Sentence(scope.Sentence))))
 		}
 		lines = append(lines, m.screen.renderChoices(scopes, a.picked)...)
 	case a.reasons:

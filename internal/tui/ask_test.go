@@ -15,8 +15,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // calls is an approval of some calls, each of which writes a file of its own.
@@ -38,7 +38,7 @@ func calls(names ...string) *approving {
 // opened is a chat in which an approval has just been put to the person.
 func opened(t *testing.T, a *approving, width int) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: i18n.New("en")}})
 	m.handleMessage(tea.WindowSizeMsg{Width: width, Height: 24})
 	m.State = regie.SessionWaitingValidation
 	m.puts(a)

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Bell says when the person is called: by the terminal's bell, and by a notification where the
@@ -45,6 +45,6 @@ func (b Bell) ringBell(why string, worked time.Duration) tea.Cmd {
 	if !b.isWanted(worked) {
 		return nil
 	}
-	said := plain.Line("regie: " + why)
+	said := sanitize.Line("regie: " + why)
 	return tea.Raw("\a\x1b]9;" + said + "\x07\x1b]777;notify;regie;" + said + "\x07")
 }

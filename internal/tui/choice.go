@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // picking has the person choose one of several things, by typing a part of it.
@@ -45,12 +45,12 @@ func (p *picking) dialogKeys(m *model) ([]chat.Key, bool) {
 func (p *picking) render(m *model) [][]span {
 	var options []string
 	for _, o := range p.matchingOptions() {
-		options = append(options, plain.Line(o.Text))
+		options = append(options, sanitize.Line(o.Text))
 	}
 	head := []span{
 		{"? ", style{fg: cyan, bold: true}},
 		{p.Title + " ", style{bold: true}},
-		{text: plain.Line(p.query.fullText())},
+		{text: sanitize.Line(p.query.fullText())},
 		{" ", style{reverse: true}},
 	}
 	return append([][]span{head}, m.screen.renderChoices(options, p.picked)...)

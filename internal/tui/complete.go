@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // maxOffers is how many things are offered together.
@@ -136,7 +136,7 @@ func sortPaths(listing, base string) []string {
 	for line := range strings.SplitSeq(listing, "\n") {
 		name, _, file := strings.Cut(line, "\t")
 		// a note, or a name that cannot be typed
-		if !file && !strings.HasSuffix(name, "/") || strings.HasPrefix(name, `"`) || plain.Count(name) > 0 {
+		if !file && !strings.HasSuffix(name, "/") || strings.HasPrefix(name, `"`) || sanitize.Count(name) > 0 {
 			continue
 		}
 		last := strings.ToLower(strings.TrimSuffix(name, "/"))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 // editor is the text that a person is writing. The zero value is empty. A paste cannot act on the
-// terminal: internal/plain shows it, and it is sent unchanged.
+// terminal: internal/sanitize shows it, and it is sent unchanged.
 type editor struct {
 	text   []rune
 	at     int
@@ -191,7 +191,7 @@ func (e *editor) wrapRows(width int, name func(paste string) string) (rows []row
 		n := e.clusterLength(i)
 		shown := ""
 		if i < len(e.text) && e.text[i] != '\n' {
-			shown = plain.Line(expandTabs(string(e.text[i : i+n])))
+			shown = sanitize.Line(expandTabs(string(e.text[i : i+n])))
 			if paste := e.pasteAt(e.text[i]); paste >= 0 {
 				shown = truncateText(name(e.pastes[paste]), width)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -153,8 +153,8 @@ func (h *history) handleKey(m *model, name, typed string) {
 func (h *history) render(m *model, width int) (lines [][]span, y, x int) {
 	found := ""
 	if h.found >= 0 {
-		found = strings.Join(strings.Fields(plain.Line(h.list[h.found])), " ")
+		found = strings.Join(strings.Fields(sanitize.Line(h.list[h.found])), " ")
 	}
-	head := []span{{m.Text.T("search: "), style{fg: cyan}}, {text: plain.Line(h.query.fullText())}}
+	head := []span{{m.Text.T("search: "), style{fg: cyan}}, {text: sanitize.Line(h.query.fullText())}}
 	return [][]span{head, {{"  " + truncateText(found, width-4), style{faint: found == ""}}}}, 0, widthOf(head)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // engine is a workspace, and a model that answers so.
@@ -39,7 +39,7 @@ func engine(t *testing.T, answers http.HandlerFunc) Config {
 	request := dispatch.RunRequest{
 		Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
 	}
-	return Config{Config: chat.Config{Control: conn.Client, Text: text.New("en"), Request: request}}
+	return Config{Config: chat.Config{Control: conn.Client, Text: i18n.New("en"), Request: request}}
 }
 
 // talked is a workspace in which things were said: chat by chat, each to a model that says "Fine.".

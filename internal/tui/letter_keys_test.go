@@ -8,12 +8,12 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // keyed is a model that a person types into, with something that is asked.
 func keyed() *model {
-	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
+	m := newModel(nil, Config{Config: chat.Config{Text: i18n.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	m.State = regie.SessionWaitingValidation
 	m.openDialog(&confirming{offers: []chat.Key{{Names: "y"}, {Names: "n", Do: func() { m.restorePrompt("a message") }}}})
 	m.armed = true
@@ -78,7 +78,7 @@ func TestArming(t *testing.T) {
 
 // TestNoSize takes a terminal that does not know its size for one of 80 columns and 24 lines.
 func TestNoSize(t *testing.T) {
-	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
+	m := newModel(nil, Config{Config: chat.Config{Text: i18n.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	want := tea.WindowSizeMsg{Width: 80, Height: 24}
 	for _, size := range []tea.WindowSizeMsg{{}, {Width: 100}, {Height: 30}} {
 		if got := reflowCursor(m, &terminal{})(m, size); got != want {

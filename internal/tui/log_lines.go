@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Aside takes terminal output of the rest of the process, such as its log, while the chat owns the
@@ -33,7 +33,7 @@ func (m *model) handleLog() {
 		select {
 		case line := <-m.config.Aside: // nil never has one
 			return func() {
-				m.Note(plain.Strip(line))
+				m.Note(sanitize.Strip(line))
 				m.handleLog()
 			}
 		case signal := <-m.Signals:

@@ -13,7 +13,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newParser reads Markdown with tables, lists of tasks and strikethrough.
@@ -60,7 +60,7 @@ func (r *markdown) addPiece(piece string) (out [][]span) {
 		}
 		line := r.partial[:end]
 		r.partial = r.partial[rest:]
-		out = append(out, r.takeLine(plain.Strip(line)+"\n")...)
+		out = append(out, r.takeLine(sanitize.Strip(line)+"\n")...)
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *markdown) renderFinished(source string) [][]span {
 }
 
 // renderDraft returns the lines of an open block, none wider than the reply. Its text cannot act on
-// the terminal: see internal/plain.
+// the terminal: see internal/sanitize.
 func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
 	doc, known := r.parseSource(source)
 	out := (&page{source: []byte(source)}).renderBlocks(doc, r.width)
@@ -137,7 +137,7 @@ func (r *markdown) renderDraft(source string) ([][]span, parser.Context) {
 
 // renderLeft returns the lines of the incomplete text.
 func (r *markdown) renderLeft() [][]span {
-	out, _ := r.renderDraft(r.open + plain.Strip(r.partial) + "\n")
+	out, _ := r.renderDraft(r.open + sanitize.Strip(r.partial) + "\n")
 	return out
 }
 
@@ -193,7 +193,7 @@ func (p *page) renderBlock(node ast.Node, width int) [][]span {
 		if len(n.Title) > 0 {
 			defined += ` "` + string(n.Title) + `"`
 		}
-		return wrapSpans([]span{{plain.Strip(defined), style{faint: true}}}, width)
+		return wrapSpans([]span{{sanitize.Strip(defined), style{faint: true}}}, width)
 	default:
 		return wrapSpans(p.renderInline(n, style{}), width)
 	}
@@ -310,7 +310,7 @@ func (p *page) unescapeText(n *ast.Text) string {
 	if !n.IsRaw() {
 		value = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value)))
 	}
-	return plain.Strip(string(value))
+	return sanitize.Strip(string(value))
 }
 
 // renderLink renders a link with its address, so that a person sees more than the model's label.
@@ -322,7 +322,7 @@ func (p *page) renderLink(n ast.Node, destination []byte, s style) []span {
 	for _, piece := range label {
 		said.WriteString(piece.text)
 	}
-	to := plain.Strip(string(destination))
+	to := sanitize.Strip(string(destination))
 	if to == "" || said.String() == to || "mailto:"+said.String() == to {
 		return label
 	}

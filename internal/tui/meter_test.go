@@ -5,8 +5,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // TestMeter has the status line say what a chat costs while it runs.
@@ -29,7 +29,7 @@ func TestMeter(t *testing.T) {
 		{name: "a cost that nobody knows", costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: {}}, want: "cost unknown, at least $1.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}}, meter: newMeter()}
+			m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: i18n.New("en")}}, meter: newMeter()}
 			if c.past != nil {
 				m.meter.takenUp(c.past)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestNarrow: what is printed fits in the terminal as narrow as it is, and a line of a diff that
@@ -44,7 +44,7 @@ func TestNarrow(t *testing.T) {
 // TestLiveLine: a line that streams in is shown with its end, however wide the terminal is.
 func TestLiveLine(t *testing.T) {
 	for width := 20; width < 100; width++ {
-		m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
+		m := newModel(t.Context(), Config{Config: chat.Config{Text: i18n.New("en")}})
 		m.handleMessage(tea.WindowSizeMsg{Width: width, Height: 60})
 		var words []string
 		for i := range 40 {

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // questioning puts a question of the agent to the person (spec 4.5).
@@ -143,7 +143,7 @@ func (q *questioning) noteAnswered(m *model, body *chat.Body) {
 	}
 	if body.Reply != nil {
 		said := chat.ReplyWords(m.Text, body.Reply)
-		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(body.Reply.By), said))
+		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", sanitize.Line(body.Reply.By), said))
 	}
 	m.closeOvertaken()
 	m.Due = m.Waiting()
@@ -152,7 +152,7 @@ func (q *questioning) noteAnswered(m *model, body *chat.Body) {
 func (q *questioning) render(m *model) [][]span {
 	module := &q.asked.Module
 	first, _, _ := strings.Cut(strings.TrimSpace(module.Text), "\n")
-	lines := m.screen.renderQuestion(plain.Line(first))
+	lines := m.screen.renderQuestion(sanitize.Line(first))
 	switch chosen := q.tickedOptions(); {
 	case q.writes && len(chosen) > 0:
 		lines = append(lines, []span{{text: "  " + m.Text.T("beside %s:", strings.Join(chosen, ", "))}})
@@ -171,7 +171,7 @@ func (q *questioning) render(m *model) [][]span {
 				box = "☑ "
 			}
 		}
-		options[i] = fmt.Sprintf("%s%d  %s", box, i+1, plain.Line(option))
+		options[i] = fmt.Sprintf("%s%d  %s", box, i+1, sanitize.Line(option))
 	}
 	return append(lines, m.screen.renderChoices(options, q.picked)...)
 }

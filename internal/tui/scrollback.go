@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // screen is the known state of the terminal.
@@ -172,7 +172,7 @@ func (p *paper) addNote(text string) {
 			lines[len(lines)-maxSaid/2:])
 	}
 	for _, line := range lines {
-		for _, spans := range formatNote(plain.Strip(line), said, p.width) {
+		for _, spans := range formatNote(sanitize.Strip(line), said, p.width) {
 			p.addLine(spans)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 func ctrl(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Mod: tea.ModCtrl} }
@@ -17,7 +17,7 @@ func ctrl(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Mod: tea.Mod
 // looking is a model whose person knows what they have said, and nothing more is read.
 func looking(t *testing.T, said ...string) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: i18n.New("en")}})
 	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.history.list, m.history.loaded = said, true
 	return m

@@ -11,13 +11,13 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // asked is a model whose person has the keyboard in a dialog.
 func asked(t *testing.T, d dialog) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: i18n.New("en")}})
 	m.handleMessage(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.State = regie.SessionWaitingValidation
 	if a, is := d.(*approving); is {

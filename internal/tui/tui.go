@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // Run holds the conversation until the person leaves. It returns the errors of Control that the
@@ -49,6 +49,6 @@ func formatGreeting(m *model) string {
 	m.paper.wrote = true
 	return paintLine([]span{
 		{"regie ", style{bold: true}},
-		{plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}},
+		{sanitize.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}},
 	}, m.screen.colours)
 }

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // promptMark precedes the person's text.
@@ -57,7 +57,7 @@ func (m *model) View() tea.View {
 		v.Cursor = tea.NewCursor(min(x, width-1), y)
 		v.Cursor.Blink = false
 	}
-	if v.WindowTitle = "regie · " + plain.Line(filepath.Base(m.Request.Root)); m.Waiting() {
+	if v.WindowTitle = "regie · " + sanitize.Line(filepath.Base(m.Request.Root)); m.Waiting() {
 		v.WindowTitle = "? " + v.WindowTitle
 	}
 	return v
@@ -97,7 +97,7 @@ func (m *model) describePaste(paste string) string {
 func (m *model) renderBelow(width, most int) [][]span {
 	lines := m.popup.render(m, width, most)
 	if hint := cmp.Or(m.hint, m.Asking); hint != "" {
-		lines = append(lines, []span{{"  " + truncateText(plain.Line(hint), width-3), style{fg: yellow}}})
+		lines = append(lines, []span{{"  " + truncateText(sanitize.Line(hint), width-3), style{fg: yellow}}})
 	}
 	lines = append(lines, m.renderStatus(width))
 	return lines[:min(len(lines), most)]
@@ -111,7 +111,7 @@ func (m *model) renderQueued(width int) (out [][]span) {
 		if i == len(queue)-1 && width >= 60 {
 			state = append(state, span{"  " + m.Text.T("Up takes it back"), style{faint: true}})
 		}
-		text := strings.Join(strings.Fields(plain.Line(q.Text)), " ")
+		text := strings.Join(strings.Fields(sanitize.Line(q.Text)), " ")
 		text = truncateText(text, max(8, width-8-widthOf(state)))
 		out = append(out, append([]span{{text: "  ⏳ "}, {text, style{faint: true}}}, state...))
 	}
@@ -126,9 +126,9 @@ func (m *model) renderStatus(width int) []span {
 			parts = append(parts, []span{{s, style{faint: true}}})
 		}
 	}
-	add(plain.Line(nextModel(m)))
+	add(sanitize.Line(nextModel(m)))
 	if m.Request.Agent != "main" {
-		add(plain.Line(m.Request.Agent))
+		add(sanitize.Line(m.Request.Agent))
 	}
 	add(m.meter.describeContext(m))
 	add(m.meter.describeCost(m))

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // work is the agent's current work: running calls, and the plan.
@@ -101,7 +101,7 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 		if !m.Busy() || len(out) >= most {
 			break
 		}
-		line := []span{{"  ⋯ ", style{fg: yellow}}, {text: plain.Line(call.tool)}}
+		line := []span{{"  ⋯ ", style{fg: yellow}}, {text: sanitize.Line(call.tool)}}
 		if !call.since.IsZero() {
 			line = append(line, span{"  " + formatElapsed(time.Since(call.since)), style{faint: true}})
 		}
@@ -115,7 +115,7 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 			row = row[strings.LastIndexByte(row, '\r')+1:] // what a progress bar has written last
 			out = append(out, []span{
 				{"    │ ", style{faint: true}},
-				{truncateText(expandTabs(plain.Strip(row)), m.screen.width-8), style{faint: true}},
+				{truncateText(expandTabs(sanitize.Strip(row)), m.screen.width-8), style{faint: true}},
 			})
 		}
 	}
@@ -148,7 +148,7 @@ func (w *work) renderSteps(m *model, room int) [][]span {
 		case "active":
 			mark, look = "▸ ", style{bold: true}
 		}
-		out = append(out, []span{{"  " + mark + truncateText(plain.Line(s.Text), m.screen.width-6), look}})
+		out = append(out, []span{{"  " + mark + truncateText(sanitize.Line(s.Text), m.screen.width-6), look}})
 	}
 	return out
 }

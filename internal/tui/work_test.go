@@ -9,12 +9,12 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 // TestPlanWindow has the step that is worked on be seen, whatever the plan's length and the room.
 func TestPlanWindow(t *testing.T) {
-	m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}, Round: regie.NewID(), State: regie.SessionActive}}
+	m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: i18n.New("en")}, Round: regie.NewID(), State: regie.SessionActive}}
 	m.screen.width = 60
 	for _, c := range []struct{ steps, active, most, calls int }{{20, 13, 8, 0}, {20, 13, 8, 9}, {20, 0, 5, 1}, {20, 19, 5, 1}, {20, 13, 2, 3}, {3, 1, 10, 2}, {20, -1, 6, 0}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestPlanWindow(t *testing.T) {
 
 // TestProgressBar has a line that a program writes again and again be seen as it stands.
 func TestProgressBar(t *testing.T) {
-	m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}, Round: regie.NewID(), State: regie.SessionActive}}
+	m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: i18n.New("en")}, Round: regie.NewID(), State: regie.SessionActive}}
 	m.screen.width = 60
 	w := work{running: []running{{tool: "shell.shell_exec", tail: "begin\r\n1 of 8\r2 of 8\r\x1b[1m3 of 8\r"}}}
 	var out []string

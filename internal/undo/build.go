@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
@@ -92,7 +92,7 @@ func briefCall(c *regie.Call) string {
 	if len(c.Executed) > 0 {
 		arguments = string(c.Executed)
 	}
-	return plain.Line(string([]rune(arguments)[:min(len([]rune(arguments)), maxArguments)]))
+	return sanitize.Line(string([]rune(arguments)[:min(len([]rune(arguments)), maxArguments)]))
 }
 
 // canUndo reports whether something of the target can still be undone, conflicts aside.

@@ -8,7 +8,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -81,7 +81,7 @@ func diffStates(name string, from, to regie.FileState, now, then []byte) (out st
 			}
 		}
 	}
-	out = plain.Visible(found.String())
+	out = sanitize.Visible(found.String())
 	if len(out) > maxDiff {
 		end := maxDiff
 		for end > 0 && !utf8.RuneStart(out[end]) {

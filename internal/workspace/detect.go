@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/regie-run/regie/internal/gitconfig"
 )
 
 // How a workspace was found (spec 8.1).
@@ -91,7 +91,7 @@ func isRegie(dir string) (fs.FileInfo, bool) {
 func isGit(dir string) (fs.FileInfo, bool) {
 	name := filepath.Join(dir, ".git")
 	info, err := os.Stat(name)
-	return info, err == nil && (info.IsDir() || strings.HasPrefix(gitruns.Line(name), "gitdir:"))
+	return info, err == nil && (info.IsDir() || strings.HasPrefix(gitconfig.Line(name), "gitdir:"))
 }
 
 // ownedMarks takes of the marks above a directory those that its owner, this program's user or root

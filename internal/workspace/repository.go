@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/regie-run/regie/internal/gitconfig"
 )
 
 // gitParts are the names that git gives to what lies in a repository, as folded gives them.
-var gitParts = gitruns.Parts()
+var gitParts = gitconfig.Parts()
 
 // isRepository reports whether git takes a directory for a repository, by the names in it. Git
 // would run that directory's hooks and configuration. It does not check the content of the parts:
@@ -82,7 +82,7 @@ func (r *Root) gitRuns(name string) bool {
 		trees = append(trees, filepath.Join(root, filepath.FromSlash(dir)))
 	}
 	name = foldedPath(name)
-	return slices.ContainsFunc(gitruns.Places(root, trees...), func(place string) bool {
+	return slices.ContainsFunc(gitconfig.Places(root, trees...), func(place string) bool {
 		place = foldedPath(place)
 		return name == place || strings.HasPrefix(name, place+"/")
 	})

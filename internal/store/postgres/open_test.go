@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/storetest"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // TestOpenTogether has several processes' worth of stores open an empty database at once: it is
@@ -152,7 +152,7 @@ func TestOpenRefuses(t *testing.T) {
 			if regie.CodeOf(err) != bad.code || !strings.Contains(err.Error(), bad.say) || strings.Contains(err.Error(), "sekret") {
 				t.Errorf("got %s: %v\nwant %s that says %q", regie.CodeOf(err), err, bad.code, bad.say)
 			}
-			if french := text.New("fr").Error(err); french == err.Error() || strings.Contains(french, "sekret") {
+			if french := i18n.New("fr").Error(err); french == err.Error() || strings.Contains(french, "sekret") {
 				t.Errorf("in French: %s", french)
 			}
 		})

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/storetest"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // TestNothingMade refuses settings of the URL that would fail only half-way, before anything is
@@ -57,7 +57,7 @@ func TestNothingMade(t *testing.T) {
 				if regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), bad.say) {
 					t.Errorf("got %s: %v\nwant one that says %q", regie.CodeOf(err), err, bad.say)
 				}
-				if text.New("fr").Error(err) == err.Error() {
+				if i18n.New("fr").Error(err) == err.Error() {
 					t.Errorf("no French for %v", err)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -170,7 +170,7 @@ func (c *change) describeChange() regie.Sentence {
 func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 	var out []regie.Sentence
 	say := func(s regie.Sentence) { out = append(out, s) }
-	if n := plain.Count(strings.ReplaceAll(c.fresh, "\r\n", "\n")); n > 0 {
+	if n := sanitize.Count(strings.ReplaceAll(c.fresh, "\r\n", "\n")); n > 0 {
 		say(regie.Say(
 			"the new text contains invisible or control characters: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
 	}

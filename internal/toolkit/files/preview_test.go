@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -414,7 +414,7 @@ func FuzzPreview(f *testing.F) {
 			if refusal != nil {
 				continue
 			}
-			if len(p.Diff) > regie.MaxDiff || !utf8.ValidString(p.Diff) || strings.ContainsFunc(p.Diff, plain.Hidden) || strings.ContainsFunc(p.Sentence.String(), plain.Hidden) {
+			if len(p.Diff) > regie.MaxDiff || !utf8.ValidString(p.Diff) || strings.ContainsFunc(p.Diff, sanitize.Hidden) || strings.ContainsFunc(p.Sentence.String(), sanitize.Hidden) {
 				t.Fatalf("it shows %q with %q", p.Sentence.String(), p.Diff)
 			}
 			if strings.HasPrefix(p.Sentence.Format, "call ") || len(p.Preconditions) != 1 {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // hidden is what a secret is replaced by.
@@ -16,12 +16,12 @@ const hidden = "[hidden]"
 // tabs stay; what is not UTF-8 becomes U+FFFD.
 func cleanText(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		if plain.Hidden(r) {
+		if sanitize.Hidden(r) {
 			return -1
 		}
 		return r
-	}, plain.Clip(s, 4*n))
-	return plain.Clip(strings.TrimSpace(s), n)
+	}, sanitize.Clip(s, 4*n))
+	return sanitize.Clip(strings.TrimSpace(s), n)
 }
 
 // hideSecrets hides the configuration's secrets in a text.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -104,7 +104,7 @@ func (c Config) Validate() error {
 	case len(c.Name) > 40 || !serverName.MatchString(c.Name):
 		return regie.Errorf(regie.CodeBadRequest,
 			"%q is not a valid name for an MCP server: use letters, digits, single - and _, at most 40 characters",
-			plain.Clip(c.Name, 60))
+			sanitize.Clip(c.Name, 60))
 	case slices.Contains(taken, strings.ToLower(c.Name)):
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the name of a toolkit: choose another one",
 			c.Name)
@@ -155,7 +155,7 @@ func (c Config) validateURL() error {
 		switch {
 		case !headerName.MatchString(name) || strings.ContainsAny(value, "\x00\r\n"):
 			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the header %q, which cannot be sent",
-				c.Name, plain.Clip(name, 60))
+				c.Name, sanitize.Clip(name, 60))
 		case slices.Contains(reserved, textproto.CanonicalMIMEHeaderKey(name)):
 			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s sets the header %s, which Regie sets itself",
 				c.Name, name)
@@ -168,7 +168,7 @@ func (c Config) validateTools() error {
 	for _, pattern := range slices.Concat(c.Allow, c.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return regie.Errorf(regie.CodeBadRequest,
-				"%q is not a pattern for the tools of the MCP server %s: write get_* or a name", plain.Clip(pattern, 60),
+				"%q is not a pattern for the tools of the MCP server %s: write get_* or a name", sanitize.Clip(pattern, 60),
 				c.Name)
 		}
 	}
@@ -176,7 +176,7 @@ func (c Config) validateTools() error {
 		if !setting.isValid() {
 			return regie.Errorf(regie.CodeBadRequest,
 				"the tool %q of the MCP server %s can be a query of class read, or an action of class keyed or once",
-				plain.Clip(name, 60), c.Name)
+				sanitize.Clip(name, 60), c.Name)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -37,7 +37,7 @@ func operationName(remote string) string {
 		return remote
 	}
 	hash := regie.HashOf([]byte(remote))
-	return plain.Clip(operationUnsafe.ReplaceAllString(remote, "_"), maxOperation) + "_" + hex.EncodeToString(hash[:8])
+	return sanitize.Clip(operationUnsafe.ReplaceAllString(remote, "_"), maxOperation) + "_" + hex.EncodeToString(hash[:8])
 }
 
 // offer is a tool as a server describes it at one time, made safe.
@@ -84,7 +84,7 @@ func makeOffers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 func offerOf(c Config, t *sdk.Tool) (made offer, err error) {
 	defer func() {
 		if r := recover(); r != nil { // of the schema's library: a stranger's schema must not end the engine
-			err = fmt.Errorf("its schema cannot be used: %s", plain.Clip(fmt.Sprint(r), 200))
+			err = fmt.Errorf("its schema cannot be used: %s", sanitize.Clip(fmt.Sprint(r), 200))
 		}
 	}()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // newTransport returns the HTTP transport of a server, shared by its sessions. It uses no proxy:
@@ -45,7 +45,7 @@ func requirePublic(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked",
-			plain.Clip(address, 100))
+			sanitize.Clip(address, 100))
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	inside := !ip.IsGlobalUnicast() || ip.IsPrivate()
@@ -134,7 +134,7 @@ func redirectTarget(response *http.Response) string {
 	if err != nil {
 		return "nowhere"
 	}
-	return plain.Clip(u.Scheme+"://"+u.Host+u.Path, 200)
+	return sanitize.Clip(u.Scheme+"://"+u.Host+u.Path, 200)
 }
 
 // bounded is a response's body that ends with an error beyond its bound, and with its session.

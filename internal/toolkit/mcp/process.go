@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const defaultGrace = 2 * time.Second // for each of: input closed, SIGTERM, SIGKILL
@@ -80,7 +80,7 @@ func startProcess(c Config, log *tail, grace time.Duration) (*process, error) {
 	if err != nil {
 		p.closePipes()
 		return nil, regie.Errorf(regie.CodeServerDown, "the command %q of the MCP server %s cannot be started: %v",
-			plain.Clip(c.Command[0], 200), c.Name, err)
+			sanitize.Clip(c.Command[0], 200), c.Name, err)
 	}
 	go p.copyLog()
 	go p.superviseProcess()

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // maxContent bounds a result in bytes. The pipeline shortens what the model sees long before; this
@@ -22,7 +22,7 @@ func renderContent(result *sdk.CallToolResult) string {
 		if b.Len() > 0 && text != "" {
 			b.WriteByte('\n')
 		}
-		b.WriteString(plain.Clip(text, max(0, maxContent-b.Len())))
+		b.WriteString(sanitize.Clip(text, max(0, maxContent-b.Len())))
 	}
 	var texts, others []string
 	for _, part := range result.Content {

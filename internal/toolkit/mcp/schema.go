@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -126,7 +126,7 @@ func (w *walk) cleanNode(at string, value any, depth int) (work int, circle bool
 func (w *walk) followRef(ref string, depth int) (work int, back bool, err error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if pointer, err = url.PathUnescape(pointer); err != nil || !local || pointer != "" && pointer[0] != '/' {
-		return 0, false, fmt.Errorf("its schema refers to %q, and only #/… within itself is followed", plain.Clip(ref, 100))
+		return 0, false, fmt.Errorf("its schema refers to %q, and only #/… within itself is followed", sanitize.Clip(ref, 100))
 	}
 	target, at := w.root, ""
 	for _, step := range strings.Split(pointer, "/")[1:] {
@@ -141,7 +141,7 @@ func (w *walk) followRef(ref string, depth int) (work int, back bool, err error)
 			}
 		}
 		if next == nil {
-			return 0, false, fmt.Errorf("its schema refers to %q, which is not there", plain.Clip(ref, 100))
+			return 0, false, fmt.Errorf("its schema refers to %q, which is not there", sanitize.Clip(ref, 100))
 		}
 		target, at = next, at+"/"+escapeKey(key)
 	}

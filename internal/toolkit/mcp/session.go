@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -167,7 +167,7 @@ func (s *session) limitRequests(now func() time.Time) sdk.Middleware {
 		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 			if !asked.AllowN(now(), 1) {
 				_, _ = fmt.Fprintf(s.log, "it asked for %s and the like more than %d times in a minute\n",
-					plain.Clip(method, 60), maxAsked)
+					sanitize.Clip(method, 60), maxAsked)
 				s.requestEnd()
 				return nil, errEnded
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 const (
@@ -60,7 +60,7 @@ func (c *stdioConn) pumpMessages() {
 		var message jsonrpc.Message
 		if err == nil {
 			if message, err = jsonrpc.DecodeMessage(data); err != nil {
-				_, _ = fmt.Fprintf(c.p.log, "(on standard output) %s\n", plain.Clip(string(data), 500))
+				_, _ = fmt.Fprintf(c.p.log, "(on standard output) %s\n", sanitize.Clip(string(data), 500))
 				if stray++; stray <= maxStray {
 					continue
 				}

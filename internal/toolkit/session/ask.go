@@ -10,7 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -111,7 +111,7 @@ func checkOptions(options []string) ([]string, error) {
 		}
 		if find(out, option) >= 0 {
 			return nil, bad("options", "", regie.Errorf(regie.CodeBadArguments,
-				"the option %q stands twice", plain.Clip(option, 100)))
+				"the option %q stands twice", sanitize.Clip(option, 100)))
 		}
 		out = append(out, option)
 	}
@@ -177,7 +177,7 @@ func chosen(module regie.Module, choices []string) ([]string, error) {
 		at := find(module.Options, choice)
 		if at < 0 {
 			return nil, regie.Errorf(regie.CodeBadRequest, "%q is not one of the options: choose from %s",
-				plain.Clip(choice, 100), list(module.Options))
+				sanitize.Clip(choice, 100), list(module.Options))
 		}
 		taken[at] = true
 	}
@@ -208,7 +208,7 @@ func checkFreeText(text string) (string, error) {
 
 // list names options for a person, shortened where there are many.
 func list(options []string) string {
-	return plain.Clip(strings.Join(options, ", "), 500)
+	return sanitize.Clip(strings.Join(options, ", "), 500)
 }
 
 // ReplyText is what the model reads as the result of ask_user (decision 40): a checked reply in one

@@ -8,7 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -46,7 +46,7 @@ func (r reader) run(ctx context.Context, inv *tool.Invocation, args readArgs) (t
 	call, err := regie.ParseID(args.CallID)
 	if err != nil {
 		return tool.Result{}, bad("call_id", "take the id from the end of the shortened result",
-			regie.Errorf(regie.CodeBadArguments, "%q is not the id of a call", plain.Clip(args.CallID, 60)))
+			regie.Errorf(regie.CodeBadArguments, "%q is not the id of a call", sanitize.Clip(args.CallID, 60)))
 	}
 	whole, err := r.read(ctx, inv.SessionID, call)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -85,7 +85,7 @@ func notRun(name string) error {
 // stand twice, bytes that are not UTF-8.
 func strict(arguments json.RawMessage, into any) error {
 	if err := jsonv2.Unmarshal(arguments, into, jsonv2.RejectUnknownMembers(true)); err != nil {
-		why := plain.Clip(err.Error(), 300)
+		why := sanitize.Clip(err.Error(), 300)
 		return bad("", "", regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %s", why))
 	}
 	return nil

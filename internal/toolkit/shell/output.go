@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -60,7 +60,7 @@ func ended(s string) string {
 // progress bars, gets lines of its own.
 func text(data []byte) string {
 	put := strings.TrimLeft(strings.ToValidUTF8(string(data), "\uFFFD"), "\r")
-	return plain.Strip(returns.ReplaceAllString(put, "\n"))
+	return sanitize.Strip(returns.ReplaceAllString(put, "\n"))
 }
 
 // returns are where a line is written over, or ends.

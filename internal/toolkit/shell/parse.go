@@ -7,7 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // MaxCommand bounds a command in bytes (spec 11.3).
@@ -35,7 +35,7 @@ var shellOnly = []string{
 // command is run without a shell, so that what was read here is what runs; nothing is guessed: what
 // is not surely literal is not.
 func literal(command string) ([]string, bool) {
-	odd := func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }
+	odd := func(r rune) bool { return r < 0x20 || sanitize.Hidden(r) || r == utf8.RuneError }
 	if len(command) > MaxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
 		return nil, false
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
@@ -315,11 +315,11 @@ func shellArgv() []string {
 func takenBack(all []sandbox.Moved) string {
 	var b strings.Builder
 	for _, m := range all[:min(len(all), maxTaken)] {
-		from, to := plain.Line(m.From), plain.Line(m.To)
+		from, to := sanitize.Line(m.From), sanitize.Line(m.To)
 		fmt.Fprintf(&b, "a command may not make, change or remove %s, because git or regie runs what it says", from)
 		if m.Err != nil {
 			fmt.Fprintf(&b, "; it could not be put back (%s): have a person look at it before anybody runs git here",
-				plain.Line(m.Err.Error()))
+				sanitize.Line(m.Err.Error()))
 		}
 		if m.Restored {
 			b.WriteString("; it was put back")
@@ -349,7 +349,7 @@ func report(r sandbox.Result, said *sandbox.Excerpt) string {
 	places := func(names []string, what string) {
 		if len(names) > 0 {
 			shown := names[:min(len(names), maxPlaces)]
-			fmt.Fprintf(&b, "%s: %s", what, plain.Line(strings.Join(shown, ", ")))
+			fmt.Fprintf(&b, "%s: %s", what, sanitize.Line(strings.Join(shown, ", ")))
 			if more := len(names) - len(shown); more > 0 {
 				fmt.Fprintf(&b, " and %d more", more)
 			}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -65,7 +65,7 @@ func (r reader) run(_ context.Context, inv *tool.Invocation, args readArgs) (too
 	s, ok := set.Find(args.Name)
 	if !ok {
 		return tool.Result{}, bad("name", "without a name all skills are listed",
-			regie.Errorf(regie.CodeNotFound, "there is no skill %q", plain.Line(plain.Clip(args.Name, 100))))
+			regie.Errorf(regie.CodeNotFound, "there is no skill %q", sanitize.Line(sanitize.Clip(args.Name, 100))))
 	}
 	if args.File == "" {
 		return tool.Result{Content: whole(s)}, nil
@@ -78,7 +78,7 @@ func (r reader) run(_ context.Context, inv *tool.Invocation, args readArgs) (too
 		return tool.Result{Content: fmt.Sprintf("%s of the skill %s is not text: %d bytes",
 			args.File, s.Name, len(data))}, nil
 	}
-	return tool.Result{Content: plain.Visible(string(data))}, nil
+	return tool.Result{Content: sanitize.Visible(string(data))}, nil
 }
 
 func bad(param, hint string, err error) error {
@@ -115,7 +115,7 @@ func whole(s *skill.Skill) string {
 	if s.Body == "" {
 		return b.String() + "[it says nothing more than its description: " + s.Description + "]"
 	}
-	return b.String() + "\n" + plain.Visible(s.Body) + "\n"
+	return b.String() + "\n" + sanitize.Visible(s.Body) + "\n"
 }
 
 // files names the further files of a skill.
@@ -126,7 +126,7 @@ func files(s *skill.Skill) string {
 	}
 	var names []string
 	for _, f := range s.Files[:min(len(s.Files), most)] {
-		names = append(names, fmt.Sprintf("%s (%d bytes)", plain.Line(f.Path), f.Size))
+		names = append(names, fmt.Sprintf("%s (%d bytes)", sanitize.Line(f.Path), f.Size))
 	}
 	if more := len(s.Files) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

@@ -1,4 +1,4 @@
-package text
+package i18n
 
 import (
 	"errors"

@@ -1,8 +1,8 @@
-// Package plain makes text of models, tools, files and servers harmless before a person sees it
+// Package sanitize makes text of models, tools, files and servers harmless before a person sees it
 // (spec 10.1, 12.1): no character moves the cursor, reverses the writing direction or hides. Strip
 // is for running text. Visible and Line are for text that a person decides on, which must not lose
 // anything unnoticed.
-package plain
+package sanitize
 
 import (
 	"fmt"

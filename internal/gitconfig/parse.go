@@ -1,4 +1,4 @@
-package gitruns
+package gitconfig
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package text
+package i18n
 
 import (
 	"fmt"
@@ -103,7 +103,7 @@ func (c *collector) add(name, text string) error {
 	for _, dir := range englishOnly {
 		f.english = f.english || strings.HasPrefix(name, dir)
 	}
-	if f.dir != "internal/text" { // the printer itself
+	if f.dir != "internal/i18n" { // the printer itself
 		c.files = append(c.files, f)
 	}
 	return nil

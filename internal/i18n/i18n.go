@@ -1,4 +1,4 @@
-// Package text is the catalogue of what people read (spec 10.1: English and French). Each sentence
+// Package i18n is the catalogue of what people read (spec 10.1: English and French). Each sentence
 // has a short id, such as chat.later. en.json has the English sentence of each id, and fr.json the
 // French one. Code contains the English sentence, so it reads like what it prints; the printer
 // finds the id by the sentence. A sentence without a translation is shown in English.
@@ -7,7 +7,7 @@
 // an id, and an empty French sentence to fill in; a sentence that was reworded keeps its id and its
 // French. Text for models is in the packages that produce it (package prompt has its own French;
 // the errors of tools are English only). The sentences of regie.Say are for people.
-package text
+package i18n
 
 import (
 	_ "embed" // for en.json and fr.json

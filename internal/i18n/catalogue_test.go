@@ -1,4 +1,4 @@
-package text
+package i18n
 
 import (
 	"bytes"
@@ -185,7 +185,7 @@ func compare(c *collector, french map[string]string) []string {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(missing)) {
-		problems = append(problems, fmt.Sprintf("no French for %q (%s); make translate adds it to internal/text", text, strings.Join(missing[text], ", ")))
+		problems = append(problems, fmt.Sprintf("no French for %q (%s); make translate adds it to internal/i18n", text, strings.Join(missing[text], ", ")))
 	}
 	for _, english := range slices.Sorted(maps.Keys(french)) {
 		translation := french[english]
