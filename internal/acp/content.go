@@ -118,7 +118,8 @@ func (s *session) drawCall(tool, written string) drawn {
 	d.locations = []sdk.ToolCallLocation{{Path: at}}
 	switch {
 	case tool == "files.write_file" && (args.Mode == "" || args.Mode == "create"):
-		d.content = append(d.content, sdk.ToolDiffContent(at, sanitize.Visible(truncateText(args.Content, regie.MaxDiff))))
+		shown := sanitize.Visible(truncateText(args.Content, regie.MaxDiff))
+		d.content = append(d.content, sdk.ToolDiffContent(at, shown))
 	case tool == "files.edit_file":
 		for _, e := range args.Edits {
 			d.content = append(d.content, sdk.ToolDiffContent(at, sanitize.Visible(truncateText(e.New, maxShown)),

@@ -108,7 +108,8 @@ func (p *Page) Session(view *store.SessionView) {
 	p.writeLine(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
 	if n := len(view.History); n > 0 && !view.History[n-1].EndNote.IsZero() {
 		last := &view.History[n-1]
-		p.writeLine(sanitize.Line(p.Text.T("the last run ended: %s", string(last.End)+", "+p.Text.Sentence(last.EndNote))))
+		why := string(last.End) + ", " + p.Text.Sentence(last.EndNote)
+		p.writeLine(sanitize.Line(p.Text.T("the last run ended: %s", why)))
 	}
 	switch {
 	case view.AuditError != "":

@@ -113,7 +113,7 @@ func newID(s sentence, taken map[string]string) string {
 // similarity returns the share of words that two sentences have in common, from 0 to 1.
 func similarity(a, b string) float64 {
 	words, both := map[string]bool{}, 0
-	for _, word := range strings.Fields(a) {
+	for word := range strings.FieldsSeq(a) {
 		words[word] = true
 	}
 	in := strings.Fields(b)

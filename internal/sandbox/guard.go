@@ -270,7 +270,8 @@ func (g *guard) compareOnce(n *nests) (out []Moved) {
 // harmlessSteps reports whether a file holds the steps of a rebase under way, or its strategy, and
 // runs no program that it did not run before.
 func harmlessSteps(name string, old, is held, there bool) bool {
-	if !slices.ContainsFunc(gitconfig.StateFiles(), func(file string) bool { return strings.HasSuffix(name, "/"+file) }) {
+	isIt := func(file string) bool { return strings.HasSuffix(name, "/"+file) }
+	if !slices.ContainsFunc(gitconfig.StateFiles(), isIt) {
 		return false
 	}
 	if !there {

@@ -37,7 +37,8 @@ func operationName(remote string) string {
 		return remote
 	}
 	hash := regie.HashOf([]byte(remote))
-	return sanitize.Clip(operationUnsafe.ReplaceAllString(remote, "_"), maxOperation) + "_" + hex.EncodeToString(hash[:8])
+	name := sanitize.Clip(operationUnsafe.ReplaceAllString(remote, "_"), maxOperation)
+	return name + "_" + hex.EncodeToString(hash[:8])
 }
 
 // offer is a tool as a server describes it at one time, made safe.
