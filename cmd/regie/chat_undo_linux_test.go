@@ -84,7 +84,7 @@ func TestChatUndo(t *testing.T) {
 	c.expect("> ")
 	c.enter("/undo files")
 	c.expect("it has been changed since")
-	c.expect("nothing was undone: of 1 files, 1 cannot be restored; /undo force restores them anyway")
+	c.expect("nothing was undone: of 1 files, 1 are in conflict; /undo force restores them anyway")
 	s.holds("docs/a.txt", "mine\n")
 	c.enter("/undo files force")
 	c.expect("leave it > ")

@@ -31,13 +31,13 @@ func TestScreenCommandQueued(t *testing.T) {
 	p := chatAt(s, 80, 50)
 	p.allows("!while ! test -e go; do sleep 0.1; done; seq 3")
 	p.sees("working", "shell_exec  ")
-	p.enter("to send a message")
-	p.sees("to send a message", "working")
+	p.enter("and a message")
+	p.sees("and a message", "working")
 	if err := os.WriteFile(s.work("go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.sees("The answer.", "ready")
-	p.inOrder("› !while", "✓ shell.shell_exec", "│ output:", "│ 1", "│ 2", "│ 3", "› to send a message", "The answer.")
+	p.inOrder("› !while", "✓ shell.shell_exec", "│ output:", "│ 1", "│ 2", "│ 3", "› and a message", "The answer.")
 	p.leaves()
 }
 

@@ -33,7 +33,7 @@ func TestRequestNames(t *testing.T) {
 		"another's replay":        {func(in *dispatch.RunRequest) { in.Provider, in.Settings = "replay", regie.Hash{} }, regie.CodeNotFound},
 		"a size that means one":   {func(in *dispatch.RunRequest) { in.Model = "large" }, ""},
 		"the same, without agent": {func(in *dispatch.RunRequest) { in.Agent, in.Model = "", "large" }, ""},
-		"the model asks":          {func(in *dispatch.RunRequest) { in.Model = "the-large-one" }, ""},
+		"the model itself":        {func(in *dispatch.RunRequest) { in.Model = "the-large-one" }, ""},
 	} {
 		in := b.request(everything)
 		c.change(&in)

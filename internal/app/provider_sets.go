@@ -1,6 +1,8 @@
 package app
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -17,6 +19,7 @@ type providerSets struct {
 
 	mu      sync.Mutex
 	brought map[regie.Hash]providerSet // by pin
+	keys    []config.Key               // of all that was ever brought
 }
 
 // providerSet is a configuration with the providers that it makes.
@@ -84,30 +87,24 @@ func (s *providerSets) addClientProvider(in config.ClientProvider) (added bool, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for other, set := range s.brought {
-		if in.Record != "" && other != pin && set.settings.Record == in.Record {
-			return false, recordedElsewhere(in.Record)
+	for _, set := range append(slices.Collect(maps.Values(s.brought)), s.own) {
+		if in.Record != "" && set.settings.Record == in.Record {
+			return false, regie.Errorf(regie.CodeConflict,
+				"another provider is recorded into %s: record into another file", in.Record)
 		}
 	}
-	if in.Record != "" && pin != s.own.settings.Fingerprint() && in.Record == s.own.settings.Record {
-		return false, recordedElsewhere(in.Record)
+	if settings.APIKey != "" {
+		s.keys = append(s.keys, config.Key{Name: "api_key", Value: settings.APIKey, Server: settings.BaseURL})
 	}
 	s.brought[pin] = providerSet{&settings, Models(settings)}
 	return true, nil
 }
 
-func recordedElsewhere(path string) error {
-	return regie.Errorf(regie.CodeConflict, "another provider is recorded into %s: record into another file", path)
-}
-
-// clientKeys returns the keys of the providers that clients brought.
-func (s *providerSets) clientKeys() (out []config.Key) {
+// clientKeys returns the keys that clients brought, also those that a newer one has replaced.
+func (s *providerSets) clientKeys() []config.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, set := range s.brought {
-		out = append(out, config.Key{Name: "api_key", Value: set.settings.APIKey, Server: set.settings.BaseURL})
-	}
-	return out
+	return slices.Clone(s.keys)
 }
 
 // addProvider keeps a client's provider, and takes its key out of what tools say.

@@ -38,6 +38,9 @@ func TestProviderSets_Keys(t *testing.T) {
 			t.Errorf("%s: added %v, key %q, %v", c.name, added, p.APIKey, err)
 		}
 	}
+	if keys := sets.clientKeys(); len(keys) != 2 { // what replaced a key does not make it public
+		t.Errorf("%d keys are kept out of what tools say, want 2", len(keys))
+	}
 }
 
 // TestProviderSets_Recordings: a replay starts again with each client, and a file is the recording

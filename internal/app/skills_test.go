@@ -131,7 +131,7 @@ func TestProjectRules(t *testing.T) {
 		{"forbidden elsewhere", rules(`{tool: "files.*", path: "src/**", decision: forbid}`), "", everything, false, "done"},
 		{"forbidden, trusted", rules(`{tool: files.write_file, decision: forbid}`), rules(`{tool: files.write_file, decision: allow}`), everything, true, "DENIED"},
 		{"asked", rules(`{tool: "files.*", path: docs/a.md, decision: ask}`), rules(`{tool: files.write_file, decision: allow}`), everything, false, "asked"},
-		{"approval of every call", "approvals: {require_validation: true}\n", "", everything, false, "asked"},
+		{"every call approved", "approvals: {require_validation: true}\n", "", everything, false, "asked"},
 		{"it allows nothing", rules(`{tool: files.write_file, decision: allow}`), "", approval.Policy{}, true, "asked"},
 		{"it asks about less: no", "approvals: {require: none}\n", "", approval.Policy{}, true, "asked"},
 		{"the user allows", "", rules(`{tool: files.write_file, path: "docs/**", decision: allow}`), approval.Policy{}, false, "done"},

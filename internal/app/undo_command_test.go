@@ -96,7 +96,7 @@ func TestUndoCommand(t *testing.T) {
 	}
 	u.same("redone", after)
 	u.undo(dispatch.UndoRequest{Target: again.ID})
-	u.same("undo the rest", before)
+	u.same("undone again", before)
 }
 
 // TestUndoSparesOnlyCopies: what a command moved out of an ignored place stays where it is, and the

@@ -78,7 +78,7 @@ func TestUndoDeleted(t *testing.T) {
 	again := u.undo(dispatch.UndoRequest{Target: done.ID})
 	u.holds("redone", one)
 	u.undo(dispatch.UndoRequest{Target: again.ID})
-	u.holds("undo the rest", zero)
+	u.holds("undone again", zero)
 	view, err := u.conn.Get(t.Context(), run.RoundID)
 	if err != nil || len(view.Undos) != 3 {
 		t.Errorf("%d undos, %v", len(view.Undos), err)

@@ -158,9 +158,9 @@ func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 func UndoInTheWay(t *i18n.Printer, plan *regie.UndoPlan, how string) string {
 	files, conflicts := len(plan.Files), len(plan.Conflicts(false))
 	if len(plan.Conflicts(true)) > 0 {
-		return t.T("nothing was undone: of %d files, %d cannot be restored", files, conflicts)
+		return t.T("nothing was undone: of %d files, %d are in conflict", files, conflicts)
 	}
-	return t.T("nothing was undone: of %d files, %d cannot be restored; %s restores them anyway and keeps their present content", files, conflicts, how)
+	return t.T("nothing was undone: of %d files, %d are in conflict; %s restores them anyway and keeps their present content", files, conflicts, how)
 }
 
 // Agreed is the request for a plan that a person agreed to.

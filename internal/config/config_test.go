@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -58,5 +60,23 @@ func TestLoad(t *testing.T) {
 				t.Errorf("model: %v", err)
 			}
 		})
+	}
+}
+
+// TestLoadRecordings: an engine in another directory opens the same files.
+func TestLoadRecordings(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := func(variable string) string { return map[string]string{"HOME": here}[variable] }
+	replay, err := config.Load(home, config.Flags{Replay: "a.jsonl"})
+	if err != nil || replay.Replay != filepath.Join(here, "a.jsonl") || replay.Record != "" {
+		t.Errorf("%q %q %v", replay.Replay, replay.Record, err)
+	}
+	record, err := config.Load(home, config.Flags{Record: "b.jsonl"})
+	if err != nil || record.Record != filepath.Join(here, "b.jsonl") {
+		t.Errorf("%q %v", record.Record, err)
 	}
 }

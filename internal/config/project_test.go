@@ -114,7 +114,7 @@ func TestProjectRefuses(t *testing.T) {
 		{"no pattern", "approvals: {rules: [{tool: \"files.[\", decision: ask}]}", "is not a tool name"},
 		{"no name of a tool", "approvals: {rules: [{tool: everything, decision: ask}]}", "is not a tool name"},
 		{"another decision", "approvals: {rules: [{tool: \"*\", decision: never}]}", "use allow, ask, forbid"},
-		{"not a decision", "approvals: {rules: [{tool: \"*\"}]}", "decision is missing"},
+		{"no decision", "approvals: {rules: [{tool: \"*\"}]}", "decision is missing"},
 		{"a path that leads out", "approvals: {rules: [{tool: \"*\", path: ../x, decision: ask}]}", "path is"},
 		{"an absolute path", "approvals: {rules: [{tool: \"*\", path: /etc, decision: ask}]}", "path is"},
 		{"a pattern in the middle", "approvals: {rules: [{tool: \"*\", path: \"a/*/b\", decision: ask}]}", "docs/**"},

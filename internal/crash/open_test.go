@@ -182,7 +182,7 @@ func (l *legacy) killOpening(t *testing.T, points []string, restore func() (dir 
 	for _, point := range points {
 		dir := restore()
 		if !l.open(t, dir, point+":1", 0) {
-			t.Errorf("the call is blocked %s", point)
+			t.Errorf("nothing passes %s", point)
 		}
 		kills++
 		check(dir)

@@ -117,7 +117,7 @@ func TestAnswers(t *testing.T) {
 		{"it may be asked about then", tool, regie.VerdictMustAsk, "fail", regie.VerdictMustAsk, "failed: it ended with exit code 3"},
 		{"or pass", tool, regie.VerdictAllow, "fail", "", ""},
 		{"killed", tool, "", "die", regie.VerdictForbid, "killed"},
-		{"instead of allow", tool, "", `say {"decision":"yes"}`, regie.VerdictForbid, `its decision is "yes"`},
+		{"no decision", tool, "", `say {"decision":"yes"}`, regie.VerdictForbid, `its decision is "yes"`},
 		{"a key in another case", tool, "", `say {"Decision":"allow"}`, regie.VerdictForbid, "its output is not"},
 		{"a key twice", tool, "", `say {"decision":"forbid","decision":"allow"}`, regie.VerdictForbid, "its output is not"},
 		{"words", tool, "", "say fine by me", regie.VerdictForbid, "its output is not"},

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -31,6 +32,31 @@ func TestBegunKeys(t *testing.T) {
 		answer, err := k.storedAnswer()
 		if answer != nil || err == nil != (c.code == "") || err != nil && regie.CodeOf(err) != c.code {
 			t.Errorf("%s: %q, %v; want %s", name, answer, err, c.code)
+		}
+	}
+}
+
+// releases counts the keys that are released.
+type releases struct {
+	Keys
+	count int
+}
+
+// ReleaseKeyed implements Keys.
+func (r *releases) ReleaseKeyed(context.Context, regie.Hash) error {
+	r.count++
+	return nil
+}
+
+// TestFailedKeys: a write that fails releases its key, and a repeat that fails beside the first
+// request does not release the key of that one.
+func TestFailedKeys(t *testing.T) {
+	for fresh, want := range map[bool]int{true: 1, false: 0} {
+		keys := &releases{}
+		k := &keyedWrite{keys: keys, id: "fork_session", was: store.KeyedWrite{Fresh: fresh}}
+		k.storeAnswer(t.Context(), 0, nil, regie.Errorf(regie.CodeBadRequest, "no"))
+		if keys.count != want {
+			t.Errorf("fresh %v: released %d times, want %d", fresh, keys.count, want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (p *projection) compareRow(what string, id regie.ID, row columns) error {
 	key := what + " " + id.String()
 	told, ok := p.rows[key]
 	if !ok {
-		return chainBroken("%s is not in the log", key)
+		return chainBroken("the log has no %s", key)
 	}
 	delete(p.rows, key)
 	var differ []string

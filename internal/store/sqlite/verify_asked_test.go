@@ -175,7 +175,7 @@ func TestVerifyFindsAlteredAnswers(t *testing.T) {
 		{shown, "verdict = 'MUST_ASK'", "what was shown"},
 		{shown, "grounds = '[]'", "what was shown"},
 		{shown, "ordinal = 1", "ordinal"},
-		{shown, "call_id = zeroblob(16)", "is not in the log"},
+		{shown, "call_id = zeroblob(16)", "the log has no"},
 		{shown, "answer = 'allow', decided_by = 'eve', decided_at = 1", "answer"},
 		{said, "answer = 'allow_always'", "answer"},
 		{said, "scope = json_set(scope, '$.kind', 'exact')", "scope"},
@@ -249,9 +249,9 @@ func TestVerifyFindsAlteredAnswers(t *testing.T) {
 		{"DELETE FROM %s", "waits", "missing"},
 		{"DELETE FROM %s", "rules", "missing"},
 		{"DELETE FROM %s", "messages WHERE pending_seq IS NOT NULL", "missing"},
-		{"INSERT INTO rules SELECT randomblob(16), workspace_id, %s, verdict, tool, scope, author, from_call, 1, NULL, NULL, NULL FROM rules", "NULL", "is not in the log"},
-		{"INSERT INTO approvals SELECT %s, session, round_id, exchange, 'OPEN', 1, 2, NULL, 9 FROM approvals WHERE state = 'OPEN'", "randomblob(16)", "is not in the log"},
-		{"INSERT INTO messages (id, session, seq, sender, variant, author_kind, author_id) SELECT randomblob(16), session, %s, 'USER', 'text', 'user', 'x' FROM messages LIMIT 1", "99", "is not in the log"},
+		{"INSERT INTO rules SELECT randomblob(16), workspace_id, %s, verdict, tool, scope, author, from_call, 1, NULL, NULL, NULL FROM rules", "NULL", "the log has no rule"},
+		{"INSERT INTO approvals SELECT %s, session, round_id, exchange, 'OPEN', 1, 2, NULL, 9 FROM approvals WHERE state = 'OPEN'", "randomblob(16)", "the log has no approval"},
+		{"INSERT INTO messages (id, session, seq, sender, variant, author_kind, author_id) SELECT randomblob(16), session, %s, 'USER', 'text', 'user', 'x' FROM messages LIMIT 1", "99", "the log has no message"},
 	} {
 		statement := strings.Replace(c.where, "%s", c.set, 1)
 		t.Run(statement, func(t *testing.T) {

@@ -115,17 +115,17 @@ func TestRestartsAreBounded(t *testing.T) {
 		restarts++
 	}
 	if restarts != len(pauses)-1 {
-		t.Errorf("%d restarts before it was tried again", restarts)
+		t.Errorf("%d restarts before it was left alone", restarts)
 	}
 	if at = at.Add(11 * time.Minute); down() {
-		t.Errorf("it is tried again for ever")
+		t.Errorf("it is left alone for ever")
 	}
 	crash()
 	if !down() {
 		t.Errorf("the count of restarts began anew by itself")
 	}
 	if at = at.Add(11 * time.Minute); down() {
-		t.Errorf("it is tried again for ever, the second time")
+		t.Errorf("it is left alone for ever, the second time")
 	}
 	at = at.Add(2 * steady) // shorter than the pause that it is in
 	crash()
