@@ -9,7 +9,7 @@ import (
 
 // Code lines, without blanks and comments, and the methods of an interface. They only go down.
 const (
-	maxProductLines = 78540
+	maxProductLines = 78538
 	maxSupportLines = 13106
 	maxTestLines    = 64715
 	maxInterface    = 15
