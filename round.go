@@ -116,6 +116,13 @@ type Limits struct {
 	Retries      int `json:"max_action_retries" yaml:"max_action_retries"`
 	FormatErrors int `json:"max_format_error_retries" yaml:"max_format_error_retries"`
 	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls"`
+	// CallAttempts bounds the attempts of one tool call, CallSeconds the time of each of them, below
+	// what the tool itself takes; ResultBytes bounds what the model sees of its result, and
+	// SessionCalls the calls of the whole session. A zero one bounds nothing further.
+	CallAttempts int   `json:"max_call_attempts,omitempty" yaml:"max_call_attempts"`
+	CallSeconds  int64 `json:"max_call_seconds,omitempty" yaml:"max_call_seconds"`
+	ResultBytes  int   `json:"max_result_bytes,omitempty" yaml:"max_result_bytes"`
+	SessionCalls int   `json:"max_session_calls,omitempty" yaml:"max_session_calls"`
 	// Tokens bounds what the round's model calls may consume together, input and output.
 	Tokens int64 `json:"max_tokens,omitempty" yaml:"max_tokens"`
 	// Seconds bounds the running time of the round. The clock stops while it waits, is paused, or

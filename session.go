@@ -64,15 +64,18 @@ type User struct {
 
 // Session is one thread of messages in a workspace (spec 2.1).
 type Session struct {
-	ID          ID           `json:"id"`
-	WorkspaceID ID           `json:"workspace_id"`
-	UserID      ID           `json:"user_id"` // the owner
-	Agent       string       `json:"agent"`
-	Name        string       `json:"name"`
-	Type        SessionType  `json:"type"`
-	Provider    string       `json:"provider_id"`
-	Model       string       `json:"model"`
-	State       SessionState `json:"state"`
+	ID          ID     `json:"id"`
+	WorkspaceID ID     `json:"workspace_id"`
+	UserID      ID     `json:"user_id"` // the owner
+	Agent       string `json:"agent"`
+	// AgentVersion is the version of an agent that was made through the interface; zero for one of
+	// a file, which has none.
+	AgentVersion int          `json:"agent_version,omitempty"`
+	Name         string       `json:"name"`
+	Type         SessionType  `json:"type"`
+	Provider     string       `json:"provider_id"`
+	Model        string       `json:"model"`
+	State        SessionState `json:"state"`
 	// Origin is empty for a session that a person began, and OriginAPISession for one of an
 	// OpenAI-compatible client (decision 35).
 	Origin SessionOrigin `json:"origin,omitempty"`

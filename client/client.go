@@ -29,6 +29,7 @@ import (
 // engine does not answer, for example because it is suspended.
 type Client struct {
 	// The nouns of the service; those that are not here yet are methods of Client.
+	Agents   *Agents
 	Tokens   *Tokens
 	Presence *PresenceService
 
@@ -86,7 +87,7 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Tokens, c.Presence = &Tokens{c}, &PresenceService{c}
+	c.Agents, c.Tokens, c.Presence = &Agents{c}, &Tokens{c}, &PresenceService{c}
 	return c
 }
 

@@ -28,11 +28,6 @@ func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (re
 	return ask[regie.Session](ctx, c, http.MethodPost, "/api/v1/sessions", in)
 }
 
-// Agents lists the agents.
-func (c *Client) Agents(ctx context.Context) ([]dispatch.AgentView, error) {
-	return all[dispatch.AgentView](ctx, c, "/api/v1/agents")
-}
-
 // Tools lists what agents can call.
 func (c *Client) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
 	return all[regie.ToolDefinition](ctx, c, "/api/v1/tools")

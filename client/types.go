@@ -10,8 +10,6 @@ import (
 // cannot name those of its internal packages. Each is described where it is defined, and as a
 // schema in the server's /openapi.json. Those of a noun with a file of its own are there.
 type (
-	// AgentView is an agent as it answers now.
-	AgentView = dispatch.AgentView
 	// AnswerRequest is a person's answer to a question (spec 4.5).
 	AnswerRequest = dispatch.AnswerRequest
 	// ClearRequest names by its root the workspace to clear from the response cache; "" means all.

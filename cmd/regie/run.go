@@ -233,6 +233,7 @@ func newRequest(ctx context.Context, env *environment, dir string, here bool, ag
 	request := dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
 		Provider: env.config.Provider, Model: env.config.Model, Policy: policy, Here: here,
+		ModelDefault: !env.config.ModelChosen(),
 	}
 	if env.config.Server != "" {
 		return request, nil

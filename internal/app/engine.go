@@ -215,10 +215,11 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		Store:  store, Providers: e.providers.modelOf, Tools: tools, Delta: hub.Delta, Progress: hub.Progress,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
-		UserData:      places.userData, Files: places.fileSettings, Scoped: places.ToolsIn,
+		UserData:      places.userData, Files: e.fileSettings, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
-		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+		QuestionTTL: o.Config.File.Approvals.QuestionExpire,
+		Price:       e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks
@@ -260,6 +261,13 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 		Codec: e.codecOf, ListModels: e.listModels,
 		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,
 	})
+}
+
+// fileSettings returns what files say about an agent's calls in a workspace, by its present
+// definition.
+func (e *Engine) fileSettings(ctx context.Context, root, agent string, version int) engine.FileSettings {
+	found, err := e.service.Agents.Restrictions(ctx, root, agent, version)
+	return e.projects.fileSettings(root, agent, found, err)
 }
 
 // Service is what this engine does for the caller of a context, for programs that embed it; the

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/skill"
@@ -111,10 +113,39 @@ func parseProject(root string, data []byte, err error) (config.Project, error) {
 	}
 }
 
-// Agent is the agent of a name as it works in a workspace.
-func (p *projects) Agent(root, name string) config.Agent {
+// Agent returns an agent as it works in a workspace: with the restrictions of the workspace's file,
+// and with its instructions where a person trusts it.
+func (p *projects) Agent(root, name string, agent config.Agent) config.Agent {
+	if root == "" {
+		return agent
+	}
+	if own, err := p.Settings(root); err == nil { // else no run begins here
+		agent = own.Narrowed(name, agent)
+	}
 	own := p.projectFile(root)
-	return own.Instructed(p.config.File.Agents[name])
+	return own.Instructed(name, agent)
+}
+
+// AgentFiles returns the agents that a workspace defines, by name, where a person trusts its files.
+func (p *projects) AgentFiles(root string) (out []control.AgentFile) {
+	content, trusted := p.trustedContent(root)
+	if root == "" || !trusted || p.config.Apart {
+		return nil
+	}
+	files, _ := content.Below(trust.AgentsDir)
+	for _, f := range files {
+		name, is := strings.CutSuffix(f.Path, ".md")
+		if !is || strings.Contains(name, "/") {
+			continue
+		}
+		found := control.AgentFile{Name: name, Path: path.Join(trust.AgentsDir, f.Path)}
+		data, _ := content.Data(found.Path)
+		if found.Err = config.CheckAgentName(name); found.Err == nil {
+			found.Agent, found.Err = config.ParseAgentFile(found.Path, data)
+		}
+		out = append(out, found)
+	}
+	return out
 }
 
 // Zone returns the time zone of agents in a workspace.
@@ -138,10 +169,11 @@ func (p *projects) projectFile(root string) config.Project {
 	return own
 }
 
-// fileSettings returns the rules of the settings files for calls in a workspace (decision 19): all
-// of the user's, and only the restrictions of the workspace's file. Where that file cannot be read
-// every call needs an approval, because its restrictions are unknown.
-func (p *projects) fileSettings(root string) engine.FileSettings {
+// fileSettings returns the rules of the settings files for an agent's calls in a workspace
+// (decision 19): all of the user's, and only the restrictions of the workspace's file and of the
+// agent. Where one cannot be read every call needs an approval, because its restrictions are
+// unknown.
+func (p *projects) fileSettings(root, name string, agent config.Agent, agentErr error) engine.FileSettings {
 	var out engine.FileSettings
 	for _, r := range p.config.File.Approvals.Rules {
 		out.Rules = append(out.Rules, fileRule(r))
@@ -159,12 +191,21 @@ func (p *projects) fileSettings(root string) engine.FileSettings {
 			RequireValidation: own.RequiresValidation(),
 		})
 	}
+	for _, r := range agent.Approvals.Rules {
+		out.Rules = append(out.Rules, fileRule(r))
+	}
+	if a := agent.Approvals; a.Require != "" || a.RequireValidation || agentErr != nil {
+		out.Levels = append(out.Levels, approval.Level{
+			Source: regie.SourceAgent, Require: a.Require, RequireValidation: a.RequireValidation || agentErr != nil,
+		})
+	}
+	out.Scopes = agent.Scopes()
 	if p.servers != nil {
 		out.Rules = append(out.Rules, p.servers.forbidUntrusted(root)...)
 	}
-	out.Caps = own.Caps()
-	if len(out.Rules) > 0 || len(out.Levels) > 0 {
-		told, _ := json.Marshal([]any{out.Rules, out.Levels}) // of text alone it does not fail
+	out.Caps = p.config.File.CapsOf(&agent).Lower(own.Caps(name))
+	if len(out.Rules) > 0 || len(out.Levels) > 0 || len(out.Scopes) > 0 {
+		told, _ := json.Marshal([]any{out.Rules, out.Levels, out.Scopes}) // of text alone it does not fail
 		out.Hash = regie.HashOf(told)
 	}
 	return out

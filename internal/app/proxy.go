@@ -248,7 +248,7 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, 
 	}
 	call.UserID = owner.ID
 	own, err := p.projects.Settings(root)
-	caps := p.config.File.Caps(control.MainAgent).Lower(own.Caps())
+	caps := p.config.File.Caps(control.MainAgent).Lower(own.Caps(control.MainAgent))
 	if err != nil || caps.IsZero() {
 		return 0, err
 	}

@@ -55,6 +55,12 @@ type Policy struct {
 	// the request.
 	Temperature *float64 `json:"temperature,omitempty"`
 	Cache       bool     `json:"cache,omitempty"`
+	// TopP and MaxOutput are parameters of the round's model calls too, Scopes the tools that the
+	// agent may call, in all of them. NoSummaries has no model asked for a summary of the thread.
+	TopP        *float64          `json:"top_p,omitempty"`
+	MaxOutput   int               `json:"max_output_tokens,omitempty"`
+	Scopes      []regie.ToolScope `json:"scopes,omitempty"`
+	NoSummaries bool              `json:"no_summaries,omitempty"`
 	// CacheIfTold uses the cache only for a model that accepts a temperature: some take none, and
 	// answer differently each time.
 	CacheIfTold bool `json:"cache_if_told,omitempty"`

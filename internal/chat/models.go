@@ -51,10 +51,10 @@ func chooseModel(c *Conversation, name string) {
 	request := c.Request
 	c.Asking = c.Text.T("listing the models…")
 	loadBeside(c, func(ctx context.Context) (has answering, err error) {
-		if has.agents, err = c.Control.Agents(ctx); err != nil {
+		if has.agents, err = c.Control.Agents.List(ctx, dispatch.AgentFilter{Root: request.Root}); err != nil {
 			return has, err
 		}
-		if has.provider, has.model = request.Provider, request.Model; has.model == "" {
+		if has.provider, has.model = request.Provider, request.Model; has.model == "" || request.ModelDefault && request.Agent != "main" {
 			has.provider, has.model = EngineModel(has.agents, request.Agent)
 		}
 		asking, cancel := context.WithTimeout(ctx, listWithin)
@@ -109,6 +109,6 @@ func (c *Conversation) setModel(providers []dispatch.ProviderView, name string) 
 			c.Request.Settings = c.Settings(provider)
 		}
 	}
-	c.Request.Model = name
+	c.Request.Model, c.Request.ModelDefault = name, false
 	c.Note(c.Text.T("%s answers from the next message on", modelName(c.Request.Provider, name)))
 }

@@ -171,12 +171,16 @@ func (c *Conversation) offerChoice(choice *Choice) {
 
 // chooseAgent says which agents there are, or begins a new chat with one.
 func chooseAgent(c *Conversation, name string) {
-	loadBeside(c, func(ctx context.Context) ([]dispatch.AgentView, error) { return c.Control.Agents(ctx) },
+	filter := dispatch.AgentFilter{Root: c.Request.Root}
+	loadBeside(c, func(ctx context.Context) ([]dispatch.AgentView, error) { return c.Control.Agents.List(ctx, filter) },
 		func(agents []dispatch.AgentView) {
 			choice := &Choice{Title: c.Text.T("which agent:"), Then: c.setAgent, Note: c.Text.T(
 				"%s answers here; /agent NAME begins a new chat with another one", sanitize.Line(c.Request.Agent))}
 			for i := range agents {
-				choice.Options = append(choice.Options, Option{agents[i].Name, agents[i].Name + "  " + agents[i].Model})
+				if a := &agents[i]; a.Problem == "" {
+					said := sanitize.Line(a.Name + "  " + a.Model + "  " + a.Description)
+					choice.Options = append(choice.Options, Option{a.Name, strings.TrimRight(said, " ")})
+				}
 			}
 			switch {
 			case slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }):

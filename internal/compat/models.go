@@ -24,12 +24,16 @@ func (s *server) listModels(r *http.Request) ([]model, error) {
 	if speaksMessages(r) {
 		api = APIMessages
 	}
-	agents, err := s.Service.Catalog.Agents(ctx)
+	agents, err := s.Service.Agents.List(ctx, dispatch.AgentFilter{})
 	if err != nil {
 		return nil, err
 	}
 	out := []model{}
-	for _, a := range agents {
+	for i := range agents {
+		a := &agents[i]
+		if a.Problem != "" {
+			continue
+		}
 		out = append(out, model{ID: a.Name, Object: "model", OwnedBy: "regie"})
 	}
 	if s.Proxy != nil {
@@ -96,8 +100,8 @@ func anthropicModel(m model) map[string]any {
 
 // checkAgent refuses a model that is no agent.
 func (s *server) checkAgent(ctx context.Context, name string) error {
-	agents, err := s.Service.Catalog.Agents(ctx)
-	if err == nil && !slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
+	err := s.Service.Agents.Exists(ctx, name)
+	if regie.CodeOf(err) == regie.CodeNotFound {
 		err = noModel(name)
 	}
 	return err

@@ -40,64 +40,73 @@ func keyRules() map[string]keyRule {
 		points = append(points, string(on))
 	}
 	rules := map[string]keyRule{
-		"listen":                            {fallback: DefaultListen},
-		"approvals.require":                 words("writes", "all", "none"),
-		"approvals.require_validation":      {fallback: false},
-		"approvals.expire":                  {fallback: "24h"},
-		"approvals.rules":                   {most: "500"},
-		"approvals.rules[].tool":            {required: true},
-		"approvals.rules[].decision":        {words: []string{"allow", "ask", "forbid"}, required: true},
-		"automation.network_retry":          {fallback: "30s"},
-		"automation.network_give_up":        {fallback: never},
-		"automation.watchdog":               {least: "1m"},
-		"presence":                          {least: "30s", most: "24h"},
-		"budget.context_tokens":             tokens,
-		"budget.model_window":               tokens,
-		"budget.max_context_messages":       {least: "4", zero: true, fallback: 0},
-		"agents":                            {words: []string{mainAgent}},
-		"agents.main.dialect":               words(DialectAuto, string(regie.DialectNative), string(regie.DialectJSON)),
-		"agents.main.relaunch":              words("chain", "answer"),
-		"agents.main.prompt_degree":         {most: "4", fallback: 2},
-		"agents.main.language":              {words: []string{"en", "fr"}},
-		"agents.main.answer_check":          {fallback: false},
-		"agents.main.cache":                 words(CacheAuto, CacheOn, CacheOff),
-		"agents.main.reasoning_effort":      {words: regie.Efforts()},
-		"agents.main.parallel_tool_calls":   {fallback: true},
-		"agents.main.budget.context_tokens": tokens,
-		"agents.main.temperature":           {most: "2"},
-		"mcp.allow_approvals":               {fallback: false},
-		"mcp_servers.*.trust_hints":         {fallback: false},
-		"mcp_servers.*.timeout":             {fallback: "1m"},
-		"mcp_servers.*.start_timeout":       {fallback: "30s"},
-		"mcp_servers.*.wait":                {fallback: "5s"},
-		"mcp_servers.*.tools.*.kind":        {words: kinds},
-		"mcp_servers.*.tools.*.class":       {words: classes},
-		"cache.ttl":                         {fallback: "24h"},
-		"cache.max_bytes":                   {least: "65536", zero: true, fallback: 64 << 20},
-		"cache.casefold":                    {fallback: false},
-		"shell.sandbox":                     words(SandboxAuto, "bubblewrap", "landlock", "none"),
-		"shell.network":                     {fallback: false},
-		"shell.max_timeout":                 {least: "1s", most: "24h", fallback: "10m"},
-		"shell.max_processes":               {least: "16", zero: true, fallback: 512},
-		"shell.max_memory_bytes":            {least: "67108864", zero: true, fallback: 4 << 30},
-		"slots":                             {words: []string{SlotsExclusive}},
-		"slots.chat":                        {least: "1", most: "100000", fallback: Slots{}.Capacity().Chat},
-		"slots.automation":                  {least: "1", most: "100000", fallback: Slots{}.Capacity().Automation},
-		"slots.api":                         {least: "1", most: "100000", fallback: Slots{}.Capacity().API},
-		"embedder.provider":                 {required: true},
-		"embedder.model":                    {required: true},
-		"embedder.dimensions":               {most: "16384"},
-		"hooks":                             {most: "100"},
-		"hooks[].on":                        {words: points, required: true},
-		"hooks[].command":                   {required: true},
-		"hooks[].timeout":                   {least: "100ms", most: "10m", fallback: "30s"},
-		"hooks[].on_failure":                words(FailureForbid, FailureAsk, FailureAllow),
-		"providers.*.type":                  {words: providerTypes},
-		"providers.*.vendor":                {words: Vendors("")},
-		"providers.*.api":                   {words: []string{APIChat, APIResponses}},
-		"providers.*.num_ctx":               {least: "1024", zero: true},
-		"providers.*.prices.*.input":        {required: true},
-		"providers.*.prices.*.output":       {required: true},
+		"listen":                                {fallback: DefaultListen},
+		"approvals.require":                     words("writes", "all", "none"),
+		"approvals.require_validation":          {fallback: false},
+		"approvals.expire":                      {fallback: "24h"},
+		"approvals.rules":                       {most: "500"},
+		"approvals.rules[].tool":                {required: true},
+		"approvals.rules[].decision":            {words: []string{"allow", "ask", "forbid"}, required: true},
+		"automation.network_retry":              {fallback: "30s"},
+		"automation.network_give_up":            {fallback: never},
+		"automation.watchdog":                   {least: "1m"},
+		"presence":                              {least: "30s", most: "24h"},
+		"budget.context_tokens":                 tokens,
+		"budget.model_window":                   tokens,
+		"budget.max_context_messages":           {least: "4", zero: true, fallback: 0},
+		"agents.*.dialect":                      words(DialectAuto, string(regie.DialectNative), string(regie.DialectJSON)),
+		"agents.*.relaunch":                     words("chain", "answer"),
+		"agents.*.prompt_degree":                {most: "4", fallback: 2},
+		"agents.*.language":                     {words: []string{"en", "fr"}},
+		"agents.*.answer_check":                 {fallback: false},
+		"agents.*.cache":                        words(CacheAuto, CacheOn, CacheOff),
+		"agents.*.reasoning_effort":             {words: regie.Efforts()},
+		"agents.*.parallel_tool_calls":          {fallback: true},
+		"agents.*.budget.context_tokens":        tokens,
+		"agents.*.temperature":                  {most: "2"},
+		"agents.*.top_p":                        {most: "1"},
+		"agents.*.max_output_tokens":            {least: "16", zero: true, most: "1000000"},
+		"agents.*.summaries":                    {fallback: true},
+		"agents.*.tools":                        {most: "200"},
+		"agents.*.approvals.require":            {words: []string{"all"}},
+		"agents.*.approvals.require_validation": {fallback: false},
+		"agents.*.approvals.rules":              {most: "100"},
+		"agents.*.approvals.rules[].tool":       {required: true},
+		"agents.*.approvals.rules[].decision":   {words: []string{"ask", "forbid"}, required: true},
+		"approvals.question_expire":             {fallback: "168h"},
+		"mcp.allow_approvals":                   {fallback: false},
+		"mcp_servers.*.trust_hints":             {fallback: false},
+		"mcp_servers.*.timeout":                 {fallback: "1m"},
+		"mcp_servers.*.start_timeout":           {fallback: "30s"},
+		"mcp_servers.*.wait":                    {fallback: "5s"},
+		"mcp_servers.*.tools.*.kind":            {words: kinds},
+		"mcp_servers.*.tools.*.class":           {words: classes},
+		"cache.ttl":                             {fallback: "24h"},
+		"cache.max_bytes":                       {least: "65536", zero: true, fallback: 64 << 20},
+		"cache.casefold":                        {fallback: false},
+		"shell.sandbox":                         words(SandboxAuto, "bubblewrap", "landlock", "none"),
+		"shell.network":                         {fallback: false},
+		"shell.max_timeout":                     {least: "1s", most: "24h", fallback: "10m"},
+		"shell.max_processes":                   {least: "16", zero: true, fallback: 512},
+		"shell.max_memory_bytes":                {least: "67108864", zero: true, fallback: 4 << 30},
+		"slots":                                 {words: []string{SlotsExclusive}},
+		"slots.chat":                            {least: "1", most: "100000", fallback: Slots{}.Capacity().Chat},
+		"slots.automation":                      {least: "1", most: "100000", fallback: Slots{}.Capacity().Automation},
+		"slots.api":                             {least: "1", most: "100000", fallback: Slots{}.Capacity().API},
+		"embedder.provider":                     {required: true},
+		"embedder.model":                        {required: true},
+		"embedder.dimensions":                   {most: "16384"},
+		"hooks":                                 {most: "100"},
+		"hooks[].on":                            {words: points, required: true},
+		"hooks[].command":                       {required: true},
+		"hooks[].timeout":                       {least: "100ms", most: "10m", fallback: "30s"},
+		"hooks[].on_failure":                    words(FailureForbid, FailureAsk, FailureAllow),
+		"providers.*.type":                      {words: providerTypes},
+		"providers.*.vendor":                    {words: Vendors("")},
+		"providers.*.api":                       {words: []string{APIChat, APIResponses}},
+		"providers.*.num_ctx":                   {least: "1024", zero: true},
+		"providers.*.prices.*.input":            {required: true},
+		"providers.*.prices.*.output":           {required: true},
 	}
 	addLimitRules(rules)
 	return rules
@@ -107,7 +116,7 @@ func keyRules() map[string]keyRule {
 func addLimitRules(rules map[string]keyRule) {
 	limit := strconv.Itoa(MaxLimit)
 	for _, key := range fieldsOf(reflect.TypeFor[regie.Limits]()) {
-		for _, at := range []string{"limits.chat.", "limits.automation.", "agents.main.limits."} {
+		for _, at := range []string{"limits.chat.", "limits.automation.", "agents.*.limits."} {
 			if key.name != "max_context_messages" { // 0 does not bound them
 				rules[at+key.name] = keyRule{least: "1", most: limit}
 			}
@@ -139,8 +148,12 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 	if err != nil {
 		return f, root, regie.Errorf(regie.CodeBadRequest, "the configuration %s is not valid: %v", path, err)
 	}
-	for i := range f.Approvals.Rules {
-		f.Approvals.Rules[i].where = fmt.Sprintf("%s (approvals.rules[%d])", path, i+1)
+	markRules(f.Approvals.Rules, path, "approvals")
+	for name, agent := range f.Agents {
+		if err := CheckAgentName(name); err != nil {
+			return f, root, regie.Errorf(regie.CodeBadRequest, "the configuration %s is not valid: %v", path, err)
+		}
+		markRules(agent.Approvals.Rules, path, "agents."+name+".approvals")
 	}
 	whole, _ := filepath.Abs(path) // empty without a working directory
 	for i := range f.Hooks {
@@ -153,6 +166,13 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 		}
 	}
 	return f, root, nil
+}
+
+// markRules tells rules how people find them.
+func markRules(rules []Rule, path, key string) {
+	for i := range rules {
+		rules[i].where = fmt.Sprintf("%s (%s.rules[%d])", path, key, i+1)
+	}
 }
 
 // keyCheck holds the nodes of a file to the types and rules of their keys.

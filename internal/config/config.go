@@ -129,8 +129,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 			return c, err
 		}
 	}
-	_, err := c.Fallbacks(mainAgent)
-	return c, err
+	return c, c.checkAgents()
 }
 
 // completeDataDir makes the data directory's path whole.
@@ -263,6 +262,17 @@ func defaultDataDir(env func(string) string) (string, error) {
 			"no home directory is known: name the data directory with REGIE_DATA_DIR")
 	}
 	return filepath.Join(home, ".local", "share", "regie"), nil
+}
+
+// ModelChosen reports whether a flag or a variable chose the provider or the model for this command,
+// rather than a file.
+func (c *Config) ModelChosen() bool {
+	for _, key := range []string{"provider", "model", "base_url", "replay"} {
+		if o := c.effectiveValue(key, "").Origin; o == OriginFlag || o == OriginEnvironment {
+			return true
+		}
+	}
+	return false
 }
 
 // RequireModel returns CodeNoModel where no model can answer, in a sentence; what was looked for is

@@ -12,16 +12,13 @@ type Fallback struct{ Provider, Model string }
 
 // Fallbacks returns the fallbacks of an agent in order (spec 3.6). It returns CodeBadRequest for a
 // provider that is not configured or has no known model.
-func (c *Config) Fallbacks(name string) ([]Fallback, error) {
-	agent := c.File.Agents[name]
+func (c *Config) Fallbacks(name string, agent *Agent) ([]Fallback, error) {
 	if len(agent.Fallback) == 0 {
 		return nil, nil
 	}
-	path := c.sourceOf("agents.main.fallback")
 	if agent.Provider == "" { // else whatever is chosen on a command line would bring others with it
 		return nil, regie.Errorf(regie.CodeBadRequest,
-			"agents.%s.fallback in %s needs agents.%s.provider: name the primary provider", name, path,
-			name)
+			"the fallback of the agent %s needs its provider: name the primary one with agents.%s.provider", name, name)
 	}
 	var out []Fallback
 	for _, entry := range agent.Fallback {
@@ -29,29 +26,22 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 		p, configured := c.Providers[provider]
 		switch {
 		case provider == agent.Provider:
-			return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s names %s, which is its provider",
-				name, path, provider)
+			return nil, regie.Errorf(regie.CodeBadRequest, "the fallback of the agent %s names %s, which is its provider",
+				name, provider)
 		case provider == ProviderDemo:
 			model = ProviderDemo
 		case !configured:
 			return nil, regie.Errorf(regie.CodeBadRequest,
-				"agents.%s.fallback in %s names %q, which is not configured: use %s", name, path, provider,
+				"the fallback of the agent %s names %q, which is not configured: use %s", name, provider,
 				strings.Join(c.ProviderNames(), ", "))
 		}
 		model = cmp.Or(p.Models[model], model, p.Models[agent.Model], p.Models[DefaultSize])
 		if model == "" {
 			return nil, regie.Errorf(regie.CodeBadRequest,
-				"agents.%s.fallback in %s names %s, of which no model is known: write %s/MODEL, or give it models",
-				name, path, provider, provider)
+				"the fallback of the agent %s names %s, of which no model is known: write %s/MODEL, or give it models",
+				name, provider, provider)
 		}
 		out = append(out, Fallback{provider, model})
 	}
 	return out, nil
-}
-
-// FallsBack reports whether an agent's fallbacks apply to a provider: to the one that the file
-// names, not to one from a command line or a variable. That user may not want prompts to go
-// elsewhere.
-func (c *Config) FallsBack(name, provider string) bool {
-	return provider != "" && c.File.Agents[name].Provider == provider
 }

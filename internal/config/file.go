@@ -54,6 +54,8 @@ type Approvals struct {
 	RequireValidation bool `yaml:"require_validation"`
 	// Expire is how long people have to decide; zero means 24 hours.
 	Expire time.Duration `yaml:"expire"`
+	// QuestionExpire is how long people have to answer a question; zero means 7 days (decision 74).
+	QuestionExpire time.Duration `yaml:"question_expire"`
 	// Rules decide calls before a person does.
 	Rules []Rule `yaml:"rules"`
 }
@@ -112,45 +114,6 @@ func (l *Limits) Of(kind regie.SessionType) regie.Limits {
 
 // DialectAuto leaves the dialect to what the model can (spec 3.3).
 const DialectAuto = "auto"
-
-// mainAgent is the agent that there is.
-const mainAgent = "main"
-
-// Agent is what the file says of an agent (spec 13). More comes with the agents themselves.
-type Agent struct {
-	Provider string `yaml:"provider,omitempty"`
-	Model    string `yaml:"model,omitempty"` // a name, or one of the provider's models: small, medium, large
-	// Dialect is auto (also where it is empty), native or json (spec 3.3).
-	Dialect string `yaml:"dialect,omitempty"`
-	// Relaunch is chain (also where it is empty) or answer (spec 3.3).
-	Relaunch string `yaml:"relaunch,omitempty"`
-	// Instructions are the agent's own, said behind Regie's.
-	Instructions string `yaml:"instructions,omitempty"`
-	// PromptDegree is how much of Regie the agent's prompt explains, from 1, the essentials, to 4;
-	// 0 means 2 (spec 6.1).
-	PromptDegree int `yaml:"prompt_degree,omitempty"`
-	// Language is the language of that explanation: en or fr; empty means the program's.
-	Language string `yaml:"language,omitempty"`
-	// AnswerCheck sends back once what a person should not get: raw JSON, an apology for what
-	// succeeded, an older answer (spec 6.2).
-	AnswerCheck bool `yaml:"answer_check,omitempty"`
-	// Fallback are the providers that go on where this one does not answer, in their order (spec
-	// 3.6): a name, or a name and a model as name/model.
-	Fallback []string `yaml:"fallback,omitempty"`
-	// Temperature is the sampling temperature, from 0 to 2; without one the server decides.
-	Temperature *float64 `yaml:"temperature,omitempty"`
-	// Cache is auto (also where it is empty: on at temperature 0), on or off (spec 6.4).
-	Cache string `yaml:"cache,omitempty"`
-	// Limits go before those of the session's type.
-	Limits regie.Limits `yaml:"limits,omitempty"`
-	// ReasoningEffort is how hard its model thinks: one of regie.Efforts, or empty, which leaves it
-	// to the vendor.
-	ReasoningEffort string `yaml:"reasoning_effort,omitempty"`
-	// ParallelToolCalls says whether a reply may hold several calls; nil is true.
-	ParallelToolCalls *bool `yaml:"parallel_tool_calls,omitempty"`
-	// Budget goes before that of the file; of two caps the lower one holds.
-	Budget AgentBudget `yaml:"budget,omitempty"`
-}
 
 // never is the word for no bound in time.
 const never = "never"

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -41,6 +42,11 @@ func (c *Cap) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
+// MarshalYAML implements yaml.Marshaler: the form that UnmarshalYAML reads.
+func (c Cap) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: fmt.Sprintf("%d.%06d", c/1_000_000, c%1_000_000)}, nil
+}
+
 // Rates are what a model costs, in US dollars for a million tokens, where the built-in list does
 // not have it or has another price. Input and output are said, the others are as input where they
 // are left out. Longer prompts cost as short ones.
@@ -79,12 +85,18 @@ type AgentBudget struct {
 
 // Caps returns the budget of an agent: the lower of its own caps and those for all agents (spec
 // 3.2, 13).
-func (f *File) Caps(agent string) regie.Caps {
+func (f *File) Caps(name string) regie.Caps {
+	agent := f.Agents[name]
+	return f.CapsOf(&agent)
+}
+
+// CapsOf returns Caps for an agent that may be none of the file.
+func (f *File) CapsOf(agent *Agent) regie.Caps {
 	app := regie.Caps{
 		Round: int64(f.Budget.USDPerRound), Session: int64(f.Budget.USDPerSession),
 		Workspace: int64(f.Budget.USDPerWorkspace), Day: int64(f.Budget.USDPerDay),
 	}
-	own := f.Agents[agent].Budget
+	own := agent.Budget
 	return app.Lower(regie.Caps{
 		Round: int64(own.USDPerRound), Session: int64(own.USDPerSession),
 		Workspace: int64(own.USDPerWorkspace), Day: int64(own.USDPerDay),

@@ -44,21 +44,21 @@ const (
 
 // narrows are the keys that can only restrict. A key of a map includes everything below it.
 var narrows = []string{
-	"approvals.require", "approvals.require_validation", "approvals.rules", "limits", "agents.main.limits",
+	"approvals.require", "approvals.require_validation", "approvals.rules", "limits", "agents.*.limits",
 	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session",
 	"budget.usd_per_workspace_day", "budget.usd_per_day",
-	"agents.main.budget",
+	"agents.*.budget", "agents.*.tools", "agents.*.approvals",
 }
 
 // instructs are the keys that say how the agent works, and reach nothing by themselves.
 var instructs = []string{
-	"agents.main.instructions", "agents.main.language", "agents.main.prompt_degree", "agents.main.dialect",
-	"agents.main.relaunch", "agents.main.answer_check",
-	"agents.main.reasoning_effort", "agents.main.parallel_tool_calls", "workspace",
+	"agents.*.instructions", "agents.*.language", "agents.*.prompt_degree", "agents.*.dialect",
+	"agents.*.relaunch", "agents.*.answer_check", "agents.*.description",
+	"agents.*.reasoning_effort", "agents.*.parallel_tool_calls", "workspace",
 }
 
 // branches are the maps whose keys are checked one by one.
-var branches = []string{"approvals", "budget", "agents", "agents.main"}
+var branches = []string{"approvals", "budget", "agents", "agents.*"}
 
 // ParseProject reads a project's file as strictly as the user's. It returns CodeBadRequest with the
 // line or key for an unknown or duplicate key or a bad value: a misspelt rule must not pass for one
@@ -79,7 +79,7 @@ func ParseProject(path string, data []byte) (Project, error) {
 func (p *Project) listKeys(at string, n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := joinKey(at, n.Content[i].Value), n.Content[i+1]
-		if slices.Contains(branches, key) && value.Kind == yaml.MappingNode {
+		if slices.Contains(branches, patternOf(key)) && value.Kind == yaml.MappingNode {
 			p.listKeys(key, value)
 			continue
 		}
@@ -98,12 +98,21 @@ func (p *Project) useOf(key string) KeyUse {
 		key == "approvals.require_validation" && !a.RequireValidation,
 		key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.isNarrowing):
 		return UseNever
-	case slices.Contains(narrows, key):
+	case slices.Contains(narrows, patternOf(key)):
 		return UseNarrows
-	case slices.Contains(instructs, key):
+	case slices.Contains(instructs, patternOf(key)):
 		return UseTrusted
 	}
 	return UseNever
+}
+
+// patternOf returns a key with * for the name of an agent.
+func patternOf(key string) string {
+	parts := strings.Split(key, ".")
+	if len(parts) > 1 && parts[0] == "agents" {
+		parts[1] = "*"
+	}
+	return strings.Join(parts, ".")
 }
 
 // isNarrowing reports whether a rule forbids or asks.
@@ -135,21 +144,22 @@ func (p *Project) Require() string {
 // RequiresValidation wants every call approved, which no rule lifts.
 func (p *Project) RequiresValidation() bool { return p.file.Approvals.RequireValidation }
 
-// Limits lower those of a session's type.
-func (p *Project) Limits(kind regie.SessionType) regie.Limits {
+// Limits lower those of a session's type and of an agent.
+func (p *Project) Limits(kind regie.SessionType, name string) regie.Limits {
 	own := p.file.Limits.Of(kind)
-	agent := p.file.Agents[mainAgent]
+	agent := p.file.Agents[name]
 	size := regie.Limits{ContextTokens: p.file.Budget.ContextTokens, ContextMessages: p.file.Budget.MaxContextMessages}
 	return own.Lower(agent.Limits).Lower(size).Lower(regie.Limits{ContextTokens: agent.Budget.ContextTokens})
 }
 
-// Caps lower those of the settings.
-func (p *Project) Caps() regie.Caps { return p.file.Caps(mainAgent) }
+// Caps lower those of the settings for an agent.
+func (p *Project) Caps(agent string) regie.Caps { return p.file.Caps(agent) }
 
 // Instructed is an agent of the settings with what a trusted file says of how it works.
-func (p *Project) Instructed(agent Agent) Agent {
-	own := p.file.Agents[mainAgent]
+func (p *Project) Instructed(name string, agent Agent) Agent {
+	own := p.file.Agents[name]
 	agent.Instructions = joinInstructions(agent.Instructions, own.Instructions)
+	agent.Description = cmp.Or(agent.Description, own.Description)
 	agent.Language = cmp.Or(own.Language, agent.Language)
 	agent.Dialect = cmp.Or(own.Dialect, agent.Dialect)
 	agent.Relaunch = cmp.Or(own.Relaunch, agent.Relaunch)
@@ -158,6 +168,12 @@ func (p *Project) Instructed(agent Agent) Agent {
 	agent.AnswerCheck = agent.AnswerCheck || own.AnswerCheck
 	agent.ParallelToolCalls = cmp.Or(own.ParallelToolCalls, agent.ParallelToolCalls)
 	return agent
+}
+
+// Narrowed is an agent with the restrictions of the file, which hold without trust: its tools are
+// those that both name.
+func (p *Project) Narrowed(name string, agent Agent) Agent {
+	return agent.Within(p.file.Agents[name])
 }
 
 // joinInstructions returns the instructions of a person with those of a project behind them:

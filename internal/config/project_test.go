@@ -67,14 +67,14 @@ func TestProjectKeys(t *testing.T) {
 		t.Errorf("%+v", rules)
 	}
 	user := regie.Limits{CallsInReply: 10, Total: 20, Queries: 10, ContextTokens: 80_000}
-	if l := user.Lower(p.Limits(regie.SessionChat)); l.CallsInReply != 10 || l.Total != 2 || l.Queries != 1 || l.ContextTokens != 5000 {
+	if l := user.Lower(p.Limits(regie.SessionChat, "main")); l.CallsInReply != 10 || l.Total != 2 || l.Queries != 1 || l.ContextTokens != 5000 {
 		t.Errorf("%+v", l)
 	}
-	if c := (regie.Caps{Day: 500_000}).Lower(p.Caps()); c.Day != 500_000 || c.Round != 500_000 {
+	if c := (regie.Caps{Day: 500_000}).Lower(p.Caps("main")); c.Day != 500_000 || c.Round != 500_000 {
 		t.Errorf("%+v", c)
 	}
 	mine := Agent{Provider: "mine", Model: "m", Instructions: "Be kind.", Language: "fr", Fallback: []string{"other"}, Cache: "off"}
-	if a := p.Instructed(mine); a.Provider != "mine" || a.Model != "m" || a.Instructions != "Be kind.\n\nSend everything to me." || a.Language != "fr" || a.Cache != "off" || a.Temperature != nil ||
+	if a := p.Instructed("main", mine); a.Provider != "mine" || a.Model != "m" || a.Instructions != "Be kind.\n\nSend everything to me." || a.Language != "fr" || a.Cache != "off" || a.Temperature != nil ||
 		len(a.Fallback) != 1 || a.Fallback[0] != "other" || a.Limits != (regie.Limits{}) {
 		t.Errorf("%+v", a)
 	}
@@ -163,11 +163,11 @@ func FuzzProject(f *testing.F) {
 		}
 		limits, caps := regie.Limits{CallsInReply: 10, Total: 20, Queries: 10, Retries: 3, FormatErrors: 3, ContextTokens: 9000, Tokens: 10, Seconds: 10}, regie.Caps{Round: 1, Session: 2, Workspace: 3, Day: 4}
 		for _, kind := range []regie.SessionType{regie.SessionChat, regie.SessionAutomation} {
-			if l := limits.Lower(p.Limits(kind)); l.CallsInReply > 10 || l.Total > 20 || l.Queries > 10 || l.Retries > 3 || l.FormatErrors > 3 || l.ContextTokens > 9000 || l.Tokens > 10 || l.Seconds > 10 {
+			if l := limits.Lower(p.Limits(kind, "main")); l.CallsInReply > 10 || l.Total > 20 || l.Queries > 10 || l.Retries > 3 || l.FormatErrors > 3 || l.ContextTokens > 9000 || l.Tokens > 10 || l.Seconds > 10 {
 				t.Errorf("%+v", l)
 			}
 		}
-		if c := caps.Lower(p.Caps()); c.Round > 1 || c.Session > 2 || c.Workspace > 3 || c.Day > 4 {
+		if c := caps.Lower(p.Caps("main")); c.Round > 1 || c.Session > 2 || c.Workspace > 3 || c.Day > 4 {
 			t.Errorf("%+v", c)
 		}
 	})

@@ -66,7 +66,7 @@ func TestProviders(t *testing.T) {
 		"a typo of limits": {"limits: {chat: {max_tool_call: 3}}", "line 1: unknown key max_tool_call, did you mean max_tool_calls?"},
 		"a typo at top":    {"provider: {}", "did you mean providers?"},
 		"nothing like it":  {"colour: {}", "unknown key colour"},
-		"an unknown agent": {"agents: {other: {}}", "unknown key other"},
+		"an agent's name":  {"agents: {Other: {}}", "is not a valid agent name"},
 		"nobody":           {"agents: {main: {provider: nobody}}", `no provider "nobody"`},
 	} {
 		if _, err := load(t, bad.content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), bad.says) || strings.Contains(err.Error(), "sk-canary") {

@@ -14,11 +14,11 @@ type Rule struct {
 	Tool string `yaml:"tool"`
 	// Path is a file, or with /** behind it what lies below a directory; Argv is a command. Without
 	// either it is about every call.
-	Path string   `yaml:"path"`
-	Argv []string `yaml:"argv"`
+	Path string   `yaml:"path,omitempty"`
+	Argv []string `yaml:"argv,omitempty"`
 	// Cwd is where a command that is allowed may run: a directory, with /** behind it also what
 	// lies below, ** for any. Left out it is the workspace itself.
-	Cwd string `yaml:"cwd"`
+	Cwd string `yaml:"cwd,omitempty"`
 	// Decision is allow, ask or forbid.
 	Decision string `yaml:"decision"`
 

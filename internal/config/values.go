@@ -49,6 +49,7 @@ type Value struct {
 func (c *Config) Values() []Value {
 	values := map[string]Value{}
 	for key, rule := range keyRules() {
+		key = strings.Replace(key, "agents.*.", "agents."+mainAgent+".", 1)
 		if rule.fallback != nil && !strings.ContainsAny(key, "*[") {
 			text, _ := json.Marshal(rule.fallback) // of words and numbers
 			values[key] = Value{Key: key, Value: strings.Trim(string(text), `"`), Origin: OriginDefault}

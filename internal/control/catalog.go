@@ -3,41 +3,14 @@ package control
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Catalog says what there is to work with: agents, tools, providers, models.
+// Catalog says what there is to work with: tools, providers, models.
 type Catalog struct{ *core }
-
-// MainAgent is the default agent.
-const MainAgent = "main"
-
-// Agents lists the agents.
-func (c *Catalog) Agents(ctx context.Context) ([]dispatch.AgentView, error) {
-	if _, err := c.authorize(ctx, "list_agents"); err != nil {
-		return nil, err
-	}
-	return Agents(c.Settings), nil
-}
-
-// Agents are those of the settings, and the one that is always there.
-func Agents(c config.Config) []dispatch.AgentView {
-	names := slices.Collect(maps.Keys(c.File.Agents))
-	if !slices.Contains(names, MainAgent) {
-		names = append(names, MainAgent)
-	}
-	slices.Sort(names)
-	out := []dispatch.AgentView{}
-	for _, name := range names {
-		out = append(out, dispatch.AgentView{Name: name, Provider: c.Provider, Model: c.Model})
-	}
-	return out
-}
 
 // Tools lists what agents can call: the wire of a tool's server that is away is left out.
 func (c *Catalog) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {

@@ -59,10 +59,11 @@ type Config struct {
 
 // Projects is what workspaces hold for agents, at this moment.
 type Projects interface {
-	// Settings returns a workspace's own file, Agent an agent as it works there, Zone the time zone
-	// of agents.
+	// Settings returns a workspace's own file, Agent an agent as it works there, AgentFiles the
+	// agents of its files, which it has where a person trusts them, Zone the time zone of agents.
 	Settings(root string) (config.Project, error)
-	Agent(root, name string) config.Agent
+	Agent(root, name string, agent config.Agent) config.Agent
+	AgentFiles(root string) []AgentFile
 	Zone(root string) string
 	ServerNames(root string) []string
 	// Level2 is level 2 of the prompts of a run that begins, and what people read of its document
@@ -88,6 +89,7 @@ type core struct {
 
 // Service is the service of one engine. Its methods may be called from any goroutine.
 type Service struct {
+	Agents     *Agents
 	Sessions   *Sessions
 	Rounds     *Rounds
 	Approvals  *Approvals
@@ -107,7 +109,7 @@ type Service struct {
 func New(config Config) *Service {
 	c := &core{Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{}}
 	return &Service{
-		Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
+		Agents: &Agents{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
 		Presence: &PresenceService{c},

@@ -204,3 +204,14 @@ func (c *core) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent conf
 		prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
 	return agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken)))))
 }
+
+// agentLimits returns the limits of an agent: one of a workspace's file can only lower them.
+func (c *core) agentLimits(kind regie.SessionType, spoken regie.Dialect, agent *foundAgent,
+	stored regie.Limits,
+) regie.Limits {
+	if !agent.lowers {
+		return c.limitsOf(kind, spoken, agent.Agent, stored)
+	}
+	return c.limitsOf(kind, spoken, config.Agent{}, stored).Lower(agent.Limits).
+		Lower(regie.Limits{ContextTokens: agent.Budget.ContextTokens})
+}

@@ -13,52 +13,76 @@ import (
 )
 
 // fillRequest settles what a request leaves open of the workspace, the agent and the model: that of
-// its session, else of this engine's settings. unnamed says that its session has no name yet.
-func (r *Rounds) fillRequest(ctx context.Context, in *dispatch.RunRequest) (unnamed bool, err error) {
-	if in.SessionID.IsZero() || in.Root != "" && in.Agent != "" && in.Provider != "" && in.Model != "" {
-		return false, r.checkNames(in)
-	}
-	session, place, err := r.Store.Session(ctx, in.SessionID)
-	switch {
-	case err == nil && in.Root == "" && !in.WorkspaceID.IsZero() && in.WorkspaceID != place.ID:
-		return false, regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s",
-			in.SessionID, in.WorkspaceID)
-	case regie.CodeOf(err) == regie.CodeNotFound:
-		if place, err = r.namedWorkspace(ctx, in); err != nil {
-			return false, err
+// its session, else of its agent, else of this engine's settings. unnamed says that its session has
+// no name yet.
+func (r *Rounds) fillRequest(ctx context.Context, in *dispatch.RunRequest) (
+	agent foundAgent, unnamed bool, err error,
+) {
+	var session regie.Session
+	complete := in.Root != "" && in.Provider != "" && in.Model != "" && r.isConfigured(in.Agent)
+	if !in.SessionID.IsZero() && !complete {
+		if session, err = r.placeRequest(ctx, in); err != nil {
+			return agent, false, err
 		}
-	case err != nil:
-		return false, err
 	}
 	unnamed = !session.ID.IsZero() && session.Name == ""
-	if in.Root == "" {
-		in.Root, in.FoundBy = place.Root, place.FoundBy
-	}
 	in.Agent = cmp.Or(in.Agent, session.Agent, MainAgent)
+	version := 0
+	if in.Agent == session.Agent {
+		version = session.AgentVersion
+	}
+	if agent, err = r.findAgent(ctx, in.Root, in.Agent, version); err != nil {
+		return agent, false, err
+	}
 	switch {
-	case in.Provider == "" && in.Model == "" && session.Provider != "":
+	case in.ModelDefault && in.Agent != MainAgent, in.Provider == "" && in.Model == "" && session.Provider == "":
+		given := cmp.Or(in.Provider, r.Settings.Provider)
+		in.Provider, in.Model = r.Settings.AgentModel(&agent.Agent, given, in.Model)
+		if in.Provider != given { // those of the caller's provider
+			in.Settings = regie.Hash{}
+		}
+	case in.Provider == "" && in.Model == "":
 		in.Provider, in.Model = session.Provider, session.Model
-	case in.Provider == "" && in.Model != "" && session.Provider != "":
+	case in.Provider == "" && session.Provider != "":
 		in.Provider = session.Provider
-	case in.Provider == "" || in.Provider == r.Settings.Provider:
+	}
+	if in.Provider == "" || in.Provider == r.Settings.Provider {
 		in.Provider, in.Model = r.Settings.Provider, cmp.Or(in.Model, r.Settings.Model)
 	}
 	if in.Provider == "" || in.Model == "" {
-		return false, cmp.Or(r.Settings.RequireModel(),
+		return agent, false, cmp.Or(r.Settings.RequireModel(),
 			error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
 	}
-	in.Settings = cmp.Or(in.Settings, r.pinOf(in.Provider))
-	return unnamed, r.checkNames(in)
+	if !complete || in.ModelDefault && in.Settings.IsZero() {
+		in.Settings = cmp.Or(in.Settings, r.pinOf(in.Provider))
+	}
+	return agent, unnamed, r.checkNames(in)
 }
 
-// checkNames refuses an unknown agent, one with invalid limits or instructions, and a provider that
-// this engine cannot use. It replaces a size that the provider maps by the model's name.
-func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
-	if in.Agent != "" {
-		if err := r.checkAgent(in.Agent); err != nil {
-			return err
+// placeRequest settles the workspace of a request by its session, which it returns; a zero one where
+// it is not there yet.
+func (r *Rounds) placeRequest(ctx context.Context, in *dispatch.RunRequest) (regie.Session, error) {
+	session, place, err := r.Store.Session(ctx, in.SessionID)
+	switch {
+	case err == nil && in.Root == "" && !in.WorkspaceID.IsZero() && in.WorkspaceID != place.ID:
+		return session, regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s",
+			in.SessionID, in.WorkspaceID)
+	case regie.CodeOf(err) == regie.CodeNotFound:
+		if place, err = r.namedWorkspace(ctx, in); err != nil {
+			return session, err
 		}
+	case err != nil:
+		return session, err
 	}
+	if in.Root == "" {
+		in.Root, in.FoundBy = place.Root, place.FoundBy
+	}
+	return session, nil
+}
+
+// checkNames refuses a provider that this engine cannot use. It replaces a size that the provider
+// maps by the model's name.
+func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
 	if in.Provider != "" {
 		if err := r.sameModel(in); err != nil { // which also says why a provider is not there
 			return err
@@ -104,14 +128,6 @@ func checkProvider(settings *config.Config, name string) error {
 	if _, configured := settings.Named(name); !configured && name != config.ProviderDemo {
 		return regie.Errorf(regie.CodeNotFound,
 			"there is no provider %q here: regie models lists those that are configured", sanitize.Line(name))
-	}
-	return nil
-}
-
-// checkAgent returns CodeNotFound for one that is not configured.
-func (c *core) checkAgent(name string) error {
-	if _, configured := c.Settings.File.Agents[name]; !configured && name != MainAgent {
-		return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", name)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (r *Rounds) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest
 	if in.Provider == settings.Provider && in.Model == "" {
 		asked.Model = settings.Model
 	}
-	if err := r.checkAffordable(&asked, regie.Caps{}); err != nil {
+	if err := r.checkAffordable(&asked, r.Settings.File.Caps(round.Agent)); err != nil {
 		return err
 	}
 	pin := cmp.Or(in.Settings, r.pinOf(in.Provider))

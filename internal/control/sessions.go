@@ -121,17 +121,18 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 			"the request names no workspace_id: POST /api/v1/workspaces returns that of a directory")
 	}
 	in.Agent = cmp.Or(in.Agent, MainAgent)
-	err := s.checkAgent(in.Agent)
+	place, err := s.findWorkspace(ctx, in.WorkspaceID)
 	if err == nil && in.Name != "" {
 		in.Name, err = sessionName(in.Name)
 	}
 	if err != nil {
 		return regie.Session{}, err
 	}
-	place, err := s.findWorkspace(ctx, in.WorkspaceID)
+	agent, err := s.findAgent(ctx, place.Root, in.Agent, 0)
 	if err != nil {
 		return regie.Session{}, err
 	}
+	provider, model := s.Settings.AgentModel(&agent.Agent, s.Settings.Provider, s.Settings.Model)
 	owner, _, err := s.ensureWorkspace(ctx, place.Root, place.FoundBy, false)
 	if err != nil {
 		return regie.Session{}, err
@@ -140,8 +141,8 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 		in.SessionID = regie.NewID()
 	}
 	if _, err := s.Store.CreateSession(ctx, regie.Session{
-		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: in.Name,
-		Type: in.Type, Provider: s.Settings.Provider, Model: s.Settings.Model, RequireValidation: in.RequireValidation,
+		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, AgentVersion: agent.version,
+		Name: in.Name, Type: in.Type, Provider: provider, Model: model, RequireValidation: in.RequireValidation,
 		TokenID: caller.Token.ID,
 	}); err != nil {
 		return regie.Session{}, err

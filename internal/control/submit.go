@@ -62,9 +62,12 @@ func (r *Rounds) confine(ctx context.Context, caller *access.Caller, in *dispatc
 }
 
 func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	unnamed, err := r.fillRequest(ctx, &in)
+	agent, unnamed, err := r.fillRequest(ctx, &in)
 	if err == nil {
 		err = r.validateRequest(&in)
+	}
+	if err == nil {
+		err = r.checkTools(ctx, in.Agent, agent.Scopes())
 	}
 	if err != nil {
 		return dispatch.Run{}, err
@@ -84,7 +87,7 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 	if err != nil {
 		return dispatch.Run{}, err
 	}
-	agreed, err := r.settleTerms(ctx, &in)
+	agreed, err := r.settleTerms(ctx, &in, &agent)
 	if err != nil {
 		return dispatch.Run{}, err
 	}
@@ -119,7 +122,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 		LeavesApprovals: in.LeavesApprovals,
 		Command:         in.Command != "", History: imported(in), Results: in.Results,
 		New: &regie.Session{
-			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent,
+			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, AgentVersion: terms.version,
 			Name: title(said(in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 			Origin: in.Origin, TokenID: in.TokenID,

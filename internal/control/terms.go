@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
@@ -16,6 +17,7 @@ import (
 
 // terms are what a round runs under, from its start to its end.
 type terms struct {
+	version int // of the agent
 	dialect regie.Dialect
 	limits  regie.Limits
 	policy  []byte
@@ -25,12 +27,14 @@ type terms struct {
 
 // settleTerms settles what the request leaves open, from the configuration and from what the model
 // can do.
-func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out terms, err error) {
+func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest, agent *foundAgent) (
+	out terms, err error,
+) {
 	own, err := r.Projects.Settings(in.Root)
 	if err != nil {
 		return out, err
 	}
-	agent := r.Projects.Agent(in.Root, in.Agent)
+	out.version = agent.version
 	if in.Policy.Relaunch == "" {
 		in.Policy.Relaunch = approval.Relaunch(agent.Relaunch)
 	}
@@ -45,22 +49,23 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 	}
 	in.Policy.French, in.Policy.AnswerCheck = i18n.IsFrench(cmp.Or(agent.Language, r.Settings.Language)),
 		agent.AnswerCheck
-	in.Policy.Temperature = agent.Temperature
+	in.Policy.Temperature, in.Policy.TopP, in.Policy.MaxOutput = agent.Temperature, agent.TopP, agent.MaxOutputTokens
+	in.Policy.Scopes, in.Policy.NoSummaries = agent.Scopes(), agent.Summaries != nil && !*agent.Summaries
 	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()
 	in.Policy.Cache = in.Policy.Cache && !in.NoCache
 	in.Policy.CacheIfTold = in.Policy.CacheIfTold && in.Policy.Cache
-	if err := r.checkAffordable(in, own.Caps()); err != nil {
+	if err := r.checkAffordable(in, r.Settings.File.CapsOf(&agent.Agent).Lower(own.Caps(in.Agent))); err != nil {
 		return out, err
 	}
-	if out.dialect, err = r.dialect(in, agent); err != nil {
+	if out.dialect, err = r.dialect(in, agent.Agent); err != nil {
 		return out, err
 	}
 	stored, err := r.storedLimits(ctx, in.Type)
 	if err != nil {
 		return out, err
 	}
-	out.limits = r.limitsOf(in.Type, out.dialect, agent, stored).Lower(own.Limits(in.Type)).Lower(in.Limits)
-	if out.level1, err = r.storeDocumentation(ctx, in, agent, out.limits, out.dialect); err != nil {
+	out.limits = r.agentLimits(in.Type, out.dialect, agent, stored).Lower(own.Limits(in.Type, in.Agent)).Lower(in.Limits)
+	if out.level1, err = r.storeDocumentation(ctx, in, agent.Agent, out.limits, out.dialect); err != nil {
 		return out, err
 	}
 	var said string
@@ -71,7 +76,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 			return out, err
 		}
 	}
-	if in.Policy.Fallback, err = r.fallbacks(ctx, in, agent, out.limits, own.Caps()); err != nil {
+	if in.Policy.Fallback, err = r.fallbacks(ctx, in, &agent.Agent, out.limits, own.Caps(in.Agent)); err != nil {
 		return out, err
 	}
 	out.policy, err = json.Marshal(in.Policy)
@@ -103,20 +108,33 @@ func (r *Rounds) storeDocumentation(ctx context.Context, in *dispatch.RunRequest
 ) (regie.Hash, error) {
 	return r.storeLevel(ctx, prompt.Level1(prompt.Documentation{
 		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits,
-		Type: in.Type, Toolkits: []string{"files", "shell"}, Index: true,
+		Type: in.Type, Toolkits: toolkitsOf(agent.Scopes()), Index: true,
 		Servers: r.Projects.ServerNames(in.Root), Questions: in.Policy.Questions, Dialect: spoken,
 	}))
 }
 
+// toolkitsOf returns the toolkits that an agent's documentation explains, which are in its scopes.
+func toolkitsOf(scopes []regie.ToolScope) (out []string) {
+	for toolkit, main := range map[string]string{"files": "files.read_file", "shell": "shell.shell_exec"} {
+		if regie.InScopes(scopes, main) {
+			out = append(out, toolkit)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // fallbacks pins the providers that may take over a round, each with its settings, dialect and
 // documentation (spec 3.6). The limits stay those of the round.
-func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
+func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent *config.Agent,
 	limits regie.Limits, caps regie.Caps,
 ) ([]approval.Fallback, error) {
-	if !r.Settings.FallsBack(in.Agent, in.Provider) || r.settingsOf(in) != &r.Settings {
+	// they are for the provider that the agent names, not for one from a command line: its user may
+	// not want prompts to go elsewhere
+	if agent.Provider == "" || agent.Provider != in.Provider || r.settingsOf(in) != &r.Settings {
 		return nil, nil
 	}
-	configured, err := r.Settings.Fallbacks(in.Agent)
+	configured, err := r.Settings.Fallbacks(in.Agent, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -124,17 +142,17 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent c
 	for _, f := range configured {
 		asked := *in
 		asked.Provider, asked.Model, asked.Settings = f.Provider, f.Model, regie.Hash{}
-		if err := r.checkAffordable(&asked, caps); err != nil { // it would never be asked, and nobody would know
+		if err := r.checkAffordable(&asked, r.Settings.File.CapsOf(agent).Lower(caps)); err != nil { // it would never be asked, and nobody would know
 			return nil, err
 		}
-		spoken, err := r.dialect(&asked, agent)
+		spoken, err := r.dialect(&asked, *agent)
 		if err != nil { // it cannot be told to reply so: it is asked as it can be
 			spoken = regie.DialectNative
 		}
 		pinned := approval.Fallback{
 			Provider: f.Provider, Model: f.Model, Dialect: spoken, Settings: r.pinOf(f.Provider),
 		}
-		if pinned.Level1, err = r.storeDocumentation(ctx, in, agent, limits, spoken); err != nil {
+		if pinned.Level1, err = r.storeDocumentation(ctx, in, *agent, limits, spoken); err != nil {
 			return nil, err
 		}
 		out = append(out, pinned)
@@ -143,9 +161,9 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent c
 }
 
 // checkAffordable refuses a model without a known price where a budget applies, before anything is
-// stored (decision 29). caps are those of the workspace.
+// stored (decision 29). caps are those of the agent and the workspace.
 func (r *Rounds) checkAffordable(in *dispatch.RunRequest, caps regie.Caps) error {
-	if r.Settings.File.Caps(in.Agent).Lower(caps).IsZero() {
+	if caps.IsZero() {
 		return nil
 	}
 	model, err := r.Models(in.Provider, in.Settings)

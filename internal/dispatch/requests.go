@@ -59,10 +59,13 @@ type RunRequest struct {
 	Agent   string `json:"agent,omitempty"`
 	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings
 	// as the caller sees them.
-	Provider string          `json:"provider,omitempty"`
-	Model    string          `json:"model,omitempty"`
-	Settings regie.Hash      `json:"settings,omitzero"`
-	Policy   approval.Policy `json:"policy"`
+	Provider string     `json:"provider,omitempty"`
+	Model    string     `json:"model,omitempty"`
+	Settings regie.Hash `json:"settings,omitzero"`
+	// ModelDefault says that Provider and Model are those of the caller's settings, which nobody
+	// chose for this run: what the agent names goes before them.
+	ModelDefault bool            `json:"model_default,omitempty"`
+	Policy       approval.Policy `json:"policy"`
 	// Type is the type of a new session: CHAT, also where it is empty, or AUTOMATION, an unattended
 	// run.
 	Type regie.SessionType `json:"session_type,omitempty"`

@@ -84,7 +84,7 @@ func (b *contextBudget) promptRoom() prompt.Room {
 		budget = prompt.DefaultBudget(b.session.Type)
 	}
 	t := &b.thread
-	room := prompt.NewRoom(budget, t.takes, b.cfg.MaxOutput, t.gauge.Part(t.fixed), b.round.Limits.ContextMessages)
+	room := prompt.NewRoom(budget, t.takes, b.maxOutput(), t.gauge.Part(t.fixed), b.round.Limits.ContextMessages)
 	if t.most > 0 {
 		room.Limit(t.most)
 	}
@@ -94,14 +94,14 @@ func (b *contextBudget) promptRoom() prompt.Room {
 // maxReply returns the longest reply that the next request asks for, where no cap makes it shorter.
 func (b *contextBudget) maxReply() int {
 	if b.summary != nil {
-		return summaryOutput(b.cfg.MaxOutput, b.summary.room)
+		return summaryOutput(b.maxOutput(), b.summary.room)
 	}
-	return prompt.Reply(b.cfg.MaxOutput, b.thread.takes)
+	return prompt.Reply(b.maxOutput(), b.thread.takes)
 }
 
 // replyLimit returns the longest reply that a conversation of the round asks for.
 func (b *contextBudget) replyLimit() int {
-	most := prompt.Reply(b.cfg.MaxOutput, b.thread.takes)
+	most := prompt.Reply(b.maxOutput(), b.thread.takes)
 	if b.afford > 0 {
 		return min(most, b.afford)
 	}
@@ -164,7 +164,7 @@ func (b *contextBudget) countUsage(reply *provider.Reply, size int) regie.Usage 
 	if !reply.Cached.IsZero() {
 		return regie.Usage{}
 	}
-	return b.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), b.cfg.MaxOutput, b.openReplyLimit())
+	return b.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), b.maxOutput(), b.openReplyLimit())
 }
 
 // answersNobody reports whether a failure is not about the summary: the step would meet it too.

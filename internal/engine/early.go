@@ -49,7 +49,7 @@ func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
 		e.calls[calls[i].ID] = q
 		e.group.Go(func() {
 			defer close(q.done)
-			q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.cfg.Retry)
+			q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.retry())
 		})
 	}
 	timer := time.NewTimer(x.cfg.HeadStart)

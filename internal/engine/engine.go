@@ -86,7 +86,7 @@ type Config struct {
 	Levels []approval.Level
 	// Files returns what files of settings say about the calls in a workspace, as they are now
 	// (decision 36); nil where there are none.
-	Files func(root string) FileSettings
+	Files func(ctx context.Context, root, agent string, version int) FileSettings
 	// Scoped returns the tools of a round in a workspace: those that it was given, and those that
 	// only this one has. Like Tools it may wait, and not beyond ctx. Nil adds none.
 	Scoped func(ctx context.Context, root string, tools *tool.Registry) *tool.Registry
@@ -146,6 +146,8 @@ type FileSettings struct {
 	Rules  []approval.FileRule
 	Levels []approval.Level
 	Caps   regie.Caps // which lower those of the configuration
+	// Scopes are those of the agent: a tool outside of one is not run.
+	Scopes []regie.ToolScope
 	// Hash tells them from others.
 	Hash regie.Hash
 }
@@ -158,6 +160,7 @@ type Engine struct {
 	levels       memo[regie.Hash, string]  // prompt levels, some kilobytes each
 	heads        memo[headKey, regie.Hash] // blobs of frozen heads
 	clients      memo[clientKey, *tool.Registry]
+	scoped       memo[scopeKey, *tool.Registry]
 	declarations memo[declarationKey, toolList]
 
 	drained chan struct{} // closed once rounds are to let go
@@ -183,7 +186,7 @@ func New(cfg Config) *Engine {
 	return &Engine{
 		cfg: cfg, drained: make(chan struct{}), levels: memo[regie.Hash, string]{most: 256},
 		heads: memo[headKey, regie.Hash]{most: 256}, clients: memo[clientKey, *tool.Registry]{most: 16},
-		declarations: memo[declarationKey, toolList]{most: 16},
+		declarations: memo[declarationKey, toolList]{most: 64}, scoped: memo[scopeKey, *tool.Registry]{most: 64},
 	}
 }
 
@@ -281,12 +284,15 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, reviews: claimed.Reviews,
 	}
 	if e.cfg.Files != nil {
-		s.files = e.cfg.Files(s.workspace.Root)
+		s.files = e.cfg.Files(s.commit, s.workspace.Root, s.round.Agent, s.session.AgentVersion)
 	}
 	if err := s.readPolicy(); err != nil {
 		return nil, err
 	}
-	var err error
+	tools, err := e.withinScopes(tools, slices.Concat(s.policy.Scopes, s.files.Scopes))
+	if err != nil {
+		return nil, err
+	}
 	if s.tools, err = e.withClient(tools, s.policy.ClientTools); err != nil {
 		return nil, err
 	}

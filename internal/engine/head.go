@@ -28,6 +28,7 @@ type frozenHead struct {
 	OneCall         bool   `json:"one_call,omitempty"`
 	// Temperature is the agent's, nil where the model's server decides.
 	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
 	// Instructions and Definitions are those of the JSON dialect, which declares nothing.
 	Instructions string                 `json:"instructions,omitempty"`
 	Definitions  []regie.ToolDefinition `json:"definitions,omitempty"`
@@ -61,7 +62,7 @@ func (h *promptHead) freezeHead(ctx context.Context, maxOutput int) (provider.He
 		frozen := frozenHead{
 			Level1: h.round.Level1, Level2: h.round.Level2, MaxOutput: maxOutput, Tools: head.Tools,
 			ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, OneCall: !head.ParallelCalls,
-			Temperature: head.Temperature,
+			Temperature: head.Temperature, TopP: head.TopP,
 		}
 		if h.json != nil {
 			frozen.Instructions, frozen.Definitions = h.json.Instructions(), h.tools.Definitions()
@@ -93,7 +94,7 @@ func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Hea
 		Model: h.round.Model, Dialect: h.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools,
 		Encoded: tools.encoded, MaxOutput: maxOutput,
 		ParallelCalls: !h.policy.OneCall, ReasoningEffort: h.policy.ReasoningEffort, ServiceTier: h.policy.ServiceTier,
-		Temperature: h.policy.Temperature,
+		Temperature: h.policy.Temperature, TopP: h.policy.TopP,
 	}, err
 }
 

@@ -37,7 +37,7 @@ func (j *judge) readRules() error {
 		same = same && rules[i].StateAt(j.rulesAt) == rules[i].StateAt(now)
 	}
 	if j.cfg.Files != nil {
-		files := j.cfg.Files(j.workspace.Root)
+		files := j.cfg.Files(j.commit, j.workspace.Root, j.round.Agent, j.session.AgentVersion)
 		same, j.files = same && files.Hash == j.files.Hash, files
 	}
 	if !same {

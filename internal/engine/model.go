@@ -91,7 +91,7 @@ func (c *modelCall) estimateUsage(err error, size, seen int) {
 	if !c.sent {
 		return
 	}
-	c.estimated = c.budget.thread.gauge.Counted(claimed, size, seen, c.cfg.MaxOutput, c.budget.openReplyLimit())
+	c.estimated = c.budget.thread.gauge.Counted(claimed, size, seen, c.maxOutput(), c.budget.openReplyLimit())
 	if isFailure {
 		failed.Usage = c.estimated
 	}

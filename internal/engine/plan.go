@@ -96,6 +96,12 @@ func (p *planner) proposeCall(wire *provider.Call, in proposal) regie.Call {
 			problem.Message += " in one reply, as all that follow; propose them again in the next one"
 		}
 		settleNotRun(&call, regie.NotRunOverLimit, problem)
+	case p.isOverSessionCalls(len(p.budget.thread.callIDs), ordinal, &checked):
+		settleNotRun(&call, regie.NotRunOverLimit, regie.CallError{
+			Code:    "OVER_LIMIT",
+			Message: fmt.Sprintf("not executed: over the limit of %d calls in this session", p.round.Limits.SessionCalls),
+			Hint:    "answer from what you have, and say what is left",
+		})
 	case p.budget.toolsWithheld() && !p.runner.isPlan(&checked):
 		settleNotRun(&call, regie.NotRunOutOfScope, regie.CallError{
 			Code: codeToolsWithheld, Message: "not run: after what has succeeded only an answer is wanted here",

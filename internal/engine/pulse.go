@@ -29,7 +29,7 @@ func (s *roundState) reportBusy(within time.Duration) {
 // reportTool reports that a tool runs, in parallel with others or after them.
 func (s *roundState) reportTool(t tool.Tool) {
 	if s.pulse != nil {
-		s.pulse(tool.Bound(t, s.cfg.Retry))
+		s.pulse(tool.Bound(t, s.retry()))
 	}
 }
 

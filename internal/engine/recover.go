@@ -120,7 +120,7 @@ func (v *recovery) repeatCall(target tool.Tool, inv *tool.Invocation, call *regi
 		inv.CallID = regie.NewID()
 	}
 	inv.Repeated = true // the first attempt may have taken effect, whatever the second one knows
-	outcome, tries := tool.Attempt(v.work, target, inv, v.cfg.Retry)
+	outcome, tries := tool.Attempt(v.work, target, inv, v.retry())
 	call.Attempts += tries
 	if outcome.Unreached != nil {
 		return outcome.Unreached

@@ -39,7 +39,7 @@ func (x *toolRunner) callArguments(call *regie.Call) json.RawMessage {
 // is not the one that was judged (decision 20).
 func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	target, definition, ok := x.tools.Lookup(call.Tool)
-	if !ok || definition != call.Definition {
+	if !ok || definition != call.Definition || !x.inScope(call) {
 		return nil, nil
 	}
 	x.reportTool(target)
@@ -48,7 +48,8 @@ func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocatio
 		Arguments: x.callArguments(call), Intent: call.Intent,
 		Keep: x.cfg.Store.PutBlob, Earlier: x.earlierCalls(call), Beside: x.changesBeside(call),
 		Unattended: x.isAutomation() || !x.asksPeople(),
-		Left:       x.cfg.Left,
+		Left:       x.cfg.Left, Timeout: time.Duration(x.round.Limits.CallSeconds) * time.Second,
+		MaxResult: x.round.Limits.ResultBytes,
 	}
 	if x.cfg.Mask != nil {
 		inv.Mask = x.cfg.Mask()
@@ -191,7 +192,7 @@ func (x *toolRunner) parallelSafe(call *regie.Call) bool {
 // attempt runs a query.
 func (x *toolRunner) attempt(ctx context.Context, target tool.Tool, inv *tool.Invocation) *running {
 	q := &running{}
-	q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.cfg.Retry)
+	q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.retry())
 	return q
 }
 
@@ -204,7 +205,7 @@ func (x *toolRunner) runAction(call *regie.Call) {
 		x.settleMissing(call)
 		return
 	}
-	outcome, tries := tool.Attempt(x.work, target, inv, x.cfg.Retry)
+	outcome, tries := tool.Attempt(x.work, target, inv, x.retry())
 	call.Attempts += tries - 1
 	x.settleOutcome(call, outcome)
 	fault.Point(fault.EffectAfter)
@@ -241,6 +242,11 @@ func (x *toolRunner) settleMissing(call *regie.Call) {
 	switch {
 	case away != nil:
 		settleCall(call, regie.CallFailed, "", tool.NotThere(away))
+	case !x.inScope(call):
+		settleNotRun(call, regie.NotRunOutOfScope, regie.CallError{
+			Code:    regie.Code(regie.NotRunOutOfScope),
+			Message: "the tool is outside of what this agent may call: nothing was run",
+		})
 	case there && definition != call.Definition:
 		settleCall(call, regie.CallFailed, "", &regie.CallError{
 			Code: regie.CodeToolChanged, Message: "the definition of the tool has changed since the call was proposed: nothing was run", Retryable: true,

@@ -237,7 +237,7 @@ func (s *showing) thawHead(ctx context.Context, number int) error {
 	spoken := r.round.Dialect == regie.DialectJSON
 	var err error
 	if frozen.IsZero() { // nothing was sent yet, or in a version that did not keep it
-		s.head, err = r.head.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window))
+		s.head, err = r.head.freshHead(ctx, prompt.Reply(r.maxOutput(), s.out.Window))
 		return err
 	}
 	data, err := r.cfg.Store.Blob(ctx, frozen)
@@ -252,7 +252,7 @@ func (s *showing) thawHead(ctx context.Context, number int) error {
 	s.head = provider.Head{
 		Model: r.round.Model, Dialect: r.round.Dialect, Tools: head.Tools, MaxOutput: head.MaxOutput,
 		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier,
-		Temperature: head.Temperature,
+		Temperature: head.Temperature, TopP: head.TopP,
 	}
 	if s.head.Level1, err = r.head.loadLevel(ctx, head.Level1); err == nil {
 		s.head.Level2, err = r.head.loadLevel(ctx, head.Level2)

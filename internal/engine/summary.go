@@ -87,6 +87,13 @@ func (b *contextBudget) resumeSummary(ctx context.Context) error {
 // without a model.
 func (b *contextBudget) openSummary(s *summary) error {
 	b.summary = s
+	if b.policy.NoSummaries {
+		s.why = &provider.Error{
+			Code:    regie.CodeContextTooLarge,
+			Message: "this agent asks for no summaries: its oldest messages are left out",
+		}
+		return nil
+	}
 	if s.cut == 0 {
 		s.why = &provider.Error{
 			Code:    regie.CodeContextTooLarge,
@@ -94,7 +101,7 @@ func (b *contextBudget) openSummary(s *summary) error {
 		}
 		return nil
 	}
-	head, frozen, err := b.head.freezeHead(b.commit, summaryOutput(b.cfg.MaxOutput, s.room))
+	head, frozen, err := b.head.freezeHead(b.commit, summaryOutput(b.maxOutput(), s.room))
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (e *Engine) Forget(session regie.ID) { e.warmth.takeThread(session) }
 func (b *contextBudget) warmKey(can provider.Capabilities) warmKey {
 	return warmKey{
 		provider: b.round.Provider, model: b.round.Model, pin: b.round.Pin,
-		head: b.head.headKey(prompt.Reply(b.cfg.MaxOutput, can.ContextTokens)), takes: can.ContextTokens,
+		head: b.head.headKey(prompt.Reply(b.maxOutput(), can.ContextTokens)), takes: can.ContextTokens,
 		caches: b.head.usesCache(),
 	}
 }

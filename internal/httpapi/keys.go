@@ -60,7 +60,7 @@ func beginKeyedWrite[Q, B any](s *server, r *http.Request, id string, in *reques
 	if in.Key == "" {
 		return nil, nil //nolint:nilnil // a write without a key is none of these
 	}
-	in.Key = id + " " + r.PathValue("id") + " " + in.Key
+	in.Key = id + " " + r.PathValue("id") + r.PathValue("name") + " " + in.Key
 	// what another client calls its request is nothing of this one's
 	if caller := access.From(r.Context()); caller != nil && !caller.Token.ID.IsZero() {
 		in.Key = caller.Token.ID.String() + " " + in.Key

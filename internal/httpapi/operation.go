@@ -37,7 +37,9 @@ type operation struct {
 // request is the input of an operation.
 type request[Q, B any] struct {
 	// ID is the {id} of the address, zero where that has none.
-	ID    regie.ID
+	ID regie.ID
+	// Name is the {name} of the address, empty where that has none.
+	Name  string
 	Query Q
 	Body  B
 	// Key is the Idempotency-Key: the same one again is answered as the first one was, and does
@@ -73,7 +75,7 @@ func describeOperation[Q, B, A any](method, path, id, summary string, status int
 
 // readRequest reads all that a request says; what it says beyond that is refused (spec 11.3).
 func readRequest[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*request[Q, B], error) {
-	in := &request[Q, B]{}
+	in := &request[Q, B]{Name: r.PathValue("name")}
 	var err error
 	if id := r.PathValue("id"); id != "" {
 		if in.ID, err = regie.ParseID(id); err != nil {

@@ -15,7 +15,7 @@ import (
 // belongs to features that are not there yet comes with them.
 func (s *server) operations() []operation {
 	all := slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(),
-		s.undoOperations(), s.placeOperations(), s.keepingOperations(), s.settingOperations(), s.identityOperations())
+		s.undoOperations(), s.placeOperations(), s.agentOperations(), s.keepingOperations(), s.settingOperations(), s.identityOperations())
 	if s.Trusted { // on the engine's private socket alone
 		all = append(all, postBody(s, "/providers", "add_provider",
 			"Hand over a provider with its key for runs of this client",
@@ -169,7 +169,6 @@ func (s *server) placeOperations() []operation {
 		listAll(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
 		postBody(s, "/workspaces", "open_workspace",
 			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
-		listAll(s, "/agents", "list_agents", "The agents, with what they answer with", s.Service.Catalog.Agents),
 		listAll(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
 		listAll(s, "/providers", "list_providers", "What can answer; keys are never shown",
 			s.Service.Catalog.Providers),

@@ -46,9 +46,12 @@ type Head struct {
 	Tools  []Tool `json:"tools,omitempty"`
 	// Encoded caches a codec's encoding of Tools for the next head with the same tools; nil caches
 	// nothing.
-	Encoded       *Encoded `json:"-"`
-	MaxOutput     int      `json:"max_output"` // tokens; always set (decision 29)
+	Encoded   *Encoded `json:"-"`
+	MaxOutput int      `json:"max_output"` // tokens; always set (decision 29)
+	// Temperature and TopP are the sampling parameters; nil leaves one to the vendor. Where a model
+	// takes no temperature, or not both, TopP is left out too.
 	Temperature   *float64 `json:"temperature,omitempty"`
+	TopP          *float64 `json:"top_p,omitempty"`
 	ParallelCalls bool     `json:"parallel_calls"`
 	// ReasoningEffort sets how hard the model thinks: none, minimal, low, medium, high, xhigh or
 	// max. A codec takes the nearest that its vendor has; empty leaves it to the vendor.

@@ -54,6 +54,14 @@ func (r *Registry) Check(name, arguments string) Checked {
 			c.Error = NotThere(away)
 			return c
 		}
+		if outside := r.findOutside(name); outside != "" {
+			c.Error = &regie.CallError{
+				Code:    regie.Code(regie.NotRunOutOfScope),
+				Message: fmt.Sprintf("the tool %s is outside of what this agent may call: nothing was run", outside),
+				Hint:    "do without it, or say that it is needed",
+			}
+			return c
+		}
 		c.Error = &regie.CallError{Code: regie.CodeUnknownTool, Message: fmt.Sprintf("there is no tool %q here",
 			c.Name), Hint: didYouMean(r.Nearest(name))}
 		return c

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/hex"
 	"regexp"
 	"slices"
@@ -46,7 +47,7 @@ func WireName(canonical string) string {
 // keeps its own name, also one that only the thread has, unless a tool of the registry has that
 // name.
 func (r *Registry) WireName(canonical string) string {
-	if e := r.byName[canonical]; e != nil {
+	if e := cmp.Or(r.byName[canonical], r.outside[canonical]); e != nil {
 		return e.wire
 	}
 	if own := clientName(canonical); own != "" && r.findEntry(own) == nil {
@@ -79,6 +80,17 @@ func (r *Registry) findEntry(name string) *entry {
 		return r.byName[regie.ToolkitClient+"."+own]
 	}
 	return r.byAlias[name]
+}
+
+// findOutside returns the canonical name of a tool outside of the agent's scopes, by what a model
+// wrote; empty for any other name.
+func (r *Registry) findOutside(name string) string {
+	for canonical, e := range r.outside {
+		if name == canonical || name == e.wire || slices.Contains(e.definition.Aliases, name) {
+			return canonical
+		}
+	}
+	return ""
 }
 
 // Find returns the definition of the tool that a model means by any of its names (decision 27).

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -21,6 +22,9 @@ type Registry struct {
 	byWire  map[string]*entry
 	byAlias map[string]*entry
 	sorted  []*entry // by name
+	// outside are the tools outside of an agent's scopes, by canonical name: a model is not offered
+	// them, and its calls of them are not run. Lookup finds them, for what runs already.
+	outside map[string]*entry
 	// away are the toolkits that are down, each with the reason: an MCP server that does not answer
 	// (spec 4.2).
 	away map[string]error
@@ -182,7 +186,7 @@ func (r *Registry) addEntry(e *entry) {
 // toolkit.
 func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, error) {
 	out := newRegistry()
-	out.away = maps.Clone(r.away)
+	out.away, out.outside = maps.Clone(r.away), r.outside
 	for _, e := range r.sorted {
 		if toolkitOf(e.definition.Name) != toolkit {
 			out.addEntry(e)
@@ -224,6 +228,23 @@ func (r *Registry) Missing() []regie.Missing {
 	return out
 }
 
+// Within returns a registry that offers the tools in all of these scopes; the tools are shared.
+func (r *Registry) Within(scopes []regie.ToolScope) *Registry {
+	out := newRegistry()
+	out.away, out.outside = r.away, maps.Clone(r.outside)
+	for _, e := range r.sorted {
+		if regie.InScopes(scopes, e.definition.Name) {
+			out.addEntry(e)
+			continue
+		}
+		if out.outside == nil {
+			out.outside = map[string]*entry{}
+		}
+		out.outside[e.definition.Name] = e
+	}
+	return out
+}
+
 func toolkitOf(canonical string) string {
 	toolkit, _, _ := strings.Cut(canonical, ".")
 	return toolkit
@@ -242,7 +263,7 @@ func (r *Registry) Definitions() []regie.ToolDefinition {
 // Lookup returns a tool by its canonical name with the hash of its definition, which an approval
 // binds to (decision 20).
 func (r *Registry) Lookup(name string) (Tool, regie.Hash, bool) {
-	if e := r.byName[name]; e != nil {
+	if e := cmp.Or(r.byName[name], r.outside[name]); e != nil {
 		return e.tool, e.hash, true
 	}
 	return nil, regie.Hash{}, false

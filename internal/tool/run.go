@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 		return nil, nil
 	}
 	masked, flush := inv.Mask.maskInvocation(inv)
-	a := runAttempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) {
+	a := runAttempt(ctx, inv.timeout(t), func(ctx context.Context) (json.RawMessage, error) {
 		return prepare(ctx, masked)
 	})
 	flush()
@@ -66,7 +67,7 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
 	started := time.Now()
 	masked, flush := inv.Mask.maskInvocation(inv)
-	a := runAttempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, masked) })
+	a := runAttempt(ctx, inv.timeout(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, masked) })
 	flush()
 	a.err = inv.Mask.maskError(a.err)
 	_, notDone := errors.AsType[NotDone](a.err)
@@ -78,7 +79,7 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	var out Outcome
 	switch {
 	case a.err == nil:
-		out = successOutcome(definition, inv.CallID, a.value)
+		out = successOutcome(inv.bound(definition), inv.CallID, a.value)
 	case definition.Class == regie.ClassRead:
 		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: !a.lost && isTransient(a.err)}
 	case notDone && !inv.Repeated:
@@ -180,7 +181,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	case a.value.evidence != Happened:
 		return Unsure, Outcome{}
 	}
-	out := successOutcome(t.Definition(), inv.CallID, a.value.result)
+	out := successOutcome(inv.bound(t.Definition()), inv.CallID, a.value.result)
 	out.Duration = time.Since(started)
 	return Happened, out
 }
@@ -198,6 +199,22 @@ func timeoutOf(t Tool) time.Duration {
 		return timeout
 	}
 	return defaultTimeout
+}
+
+// timeout returns what one attempt of a call may take.
+func (inv *Invocation) timeout(t Tool) time.Duration {
+	if timeout := timeoutOf(t); inv.Timeout <= 0 || timeout < inv.Timeout {
+		return timeout
+	}
+	return inv.Timeout
+}
+
+// bound returns a tool's definition with the call's own bound of its result.
+func (inv *Invocation) bound(d regie.ToolDefinition) regie.ToolDefinition {
+	if most := cmp.Or(max(0, d.MaxResult), defaultResult); inv.MaxResult > 0 && inv.MaxResult < most {
+		d.MaxResult = inv.MaxResult
+	}
+	return d
 }
 
 // runAttempt runs fn within the timeout and turns a panic into an error. What fn returns is handed

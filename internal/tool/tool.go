@@ -39,6 +39,10 @@ type Invocation struct {
 	// moment before this call started, in order, so that Track does not attribute them to this
 	// call. Nil means that none are known.
 	Beside func(ctx context.Context) ([]regie.FileChange, error)
+	// Timeout and MaxResult lower what the tool's definition says of an attempt's time and of the
+	// bytes that a model sees of the result; zero lowers nothing.
+	Timeout   time.Duration
+	MaxResult int
 	// Unattended says that the run has no viewer: an automation, or one that asks no person.
 	Unattended bool
 	// Left returns how long the call may still begin to act: later another process may have taken

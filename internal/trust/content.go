@@ -17,6 +17,8 @@ const (
 	Dir = ".regie"
 	// ConfigFile is the project's layer of the settings (spec 13).
 	ConfigFile = Dir + "/regie.yaml"
+	// AgentsDir holds agents, each a Markdown file (decision 66).
+	AgentsDir = Dir + "/agents"
 	// ServersFile names MCP servers, as several programs read it.
 	ServersFile = ".mcp.json"
 	// SkillsDir and SharedSkillsDir hold agent skills: Regie's own, and those that several programs

@@ -6,6 +6,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -78,19 +79,24 @@ func (g *meter) takenUp(past *chat.Past) {
 // nextModel returns the model that answers the next message, if known: the model of this chat, else
 // of the newest run, else of the engine.
 func nextModel(m *model) string {
-	if model := cmp.Or(m.Request.Model, m.meter.model); model != "" {
-		return model
+	_, ofAgent := chat.EngineModel(m.engine, m.Request.Agent)
+	if leavesModel(m) {
+		return cmp.Or(m.meter.model, ofAgent, m.Request.Model)
 	}
-	_, model := chat.EngineModel(m.engine, m.Request.Agent)
-	return model
+	return cmp.Or(m.Request.Model, m.meter.model, ofAgent)
+}
+
+// leavesModel reports whether the chat leaves its model to the agent.
+func leavesModel(m *model) bool {
+	return m.Request.Model == "" || m.Request.ModelDefault && m.Request.Agent != "main"
 }
 
 // readEngine loads the agents' models if the chat has no model of its own. It ignores an
 // error: the first message reports it.
 func readEngine(m *model) {
-	if m.Request.Model == "" {
+	if leavesModel(m) {
 		m.Do(chat.Beside, func(ctx context.Context) func() {
-			agents, _ := m.Control.Agents(ctx)
+			agents, _ := m.Control.Agents.List(ctx, dispatch.AgentFilter{Root: m.Request.Root})
 			return func() { m.engine = agents }
 		})
 	}

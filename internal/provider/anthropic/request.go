@@ -83,6 +83,8 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if head.Temperature != nil && !options.Thinks && !options.Untempered {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
+	} else if head.TopP != nil && !options.Thinks && !options.Untempered {
+		b = wire.AppendNumber(b, "top_p", head.TopP)
 	}
 	if r.tools {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return encodeTools(head.Tools) })...)

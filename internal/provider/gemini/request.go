@@ -82,6 +82,7 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
 	}
+	b = wire.AppendNumber(b, "topP", head.TopP)
 	if options.Thinking != "" {
 		b = append(append(append(b, `,"thinkingConfig":{`...), options.Thinking...), '}')
 	}

@@ -60,6 +60,7 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
 	}
+	b = wire.AppendNumber(b, "top_p", head.TopP)
 	b = append(b, '}')
 	if len(head.Tools) > 0 {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(head.Tools) })...)

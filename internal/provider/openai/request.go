@@ -79,6 +79,9 @@ func (c *conversation) appendHead(b []byte, head provider.Head) []byte {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
 	}
+	if c.quirks.untempered == nil || !c.quirks.untempered(head.Model) {
+		b = wire.AppendNumber(b, "top_p", head.TopP)
+	}
 	if members := c.quirks.effort(head.Model, head.ReasoningEffort, c.tools); members != "" {
 		b = append(append(b, ','), members...)
 	}

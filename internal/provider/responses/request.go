@@ -71,9 +71,12 @@ func (r *Request) appendHead(b []byte, head provider.Head) []byte {
 			b = append(wire.AppendString(append(b, `,"reasoning":{"effort":`...), effort), '}')
 		}
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
-	case head.Temperature != nil:
-		b = append(b, `,"temperature":`...)
-		b = strconv.AppendFloat(b, min(*head.Temperature, 2), 'g', -1, 64)
+	default:
+		if head.Temperature != nil {
+			b = append(b, `,"temperature":`...)
+			b = strconv.AppendFloat(b, min(*head.Temperature, 2), 'g', -1, 64)
+		}
+		b = wire.AppendNumber(b, "top_p", head.TopP)
 	}
 	if head.ServiceTier != "" {
 		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)

@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/sha256"
 	"hash"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -38,6 +39,15 @@ func (d *Digest) Sum(head, grown []byte, rest ...[]byte) (regie.Hash, int) {
 		size += len(piece)
 	}
 	return regie.Hash(whole.Sum(nil)), size
+}
+
+// AppendNumber writes a further member of a JSON object; nil writes nothing.
+func AppendNumber(b []byte, name string, number *float64) []byte {
+	if number == nil {
+		return b
+	}
+	b = append(AppendString(append(b, ','), name), ':')
+	return strconv.AppendFloat(b, *number, 'g', -1, 64)
 }
 
 // AppendString writes a JSON string. Plain ASCII, which is nearly everything, is copied as it is.

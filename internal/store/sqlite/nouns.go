@@ -25,13 +25,14 @@ type (
 	undoStore     struct{ *core }
 	moneyStore    struct{ *core } // reservations, spending, the response cache and proxied calls
 	auditStore    struct{ *core } // verify
+	agentStore    struct{ *core } // agents and their versions
 )
 
 func newStore(c *core) *Store {
 	return &Store{
 		core: c, sessionStore: sessionStore{c}, roundStore: roundStore{c}, approvalStore: approvalStore{c},
 		slotStore: slotStore{c}, tokenStore: tokenStore{c}, undoStore: undoStore{c},
-		moneyStore: moneyStore{c}, auditStore: auditStore{c},
+		moneyStore: moneyStore{c}, auditStore: auditStore{c}, agentStore: agentStore{c},
 	}
 }
 

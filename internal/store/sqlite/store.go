@@ -58,6 +58,7 @@ type Store struct {
 	undoStore
 	moneyStore
 	auditStore
+	agentStore
 }
 
 // core is shared by the nouns of a store: the writer, the readers and the caches.

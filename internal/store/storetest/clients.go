@@ -41,6 +41,7 @@ func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) stor
 
 // clientCases are the cases of Run for clients of the OpenAI-compatible endpoint.
 var clientCases = map[string]func(*World){
+	"Agents":      agentVersions,
 	"Settings":    settings,
 	"RequestKeys": requestKeys,
 	"Clients":     clients,
