@@ -111,28 +111,28 @@ type Counters struct {
 // field means the default of the session's type and the dialect; in a round a zero Tokens or
 // Seconds bounds nothing.
 type Limits struct {
-	Total        int `json:"max_autonomous_roundtrips" yaml:"max_autonomous_roundtrips"`
-	Queries      int `json:"max_data_query_iterations" yaml:"max_data_query_iterations"`
-	Retries      int `json:"max_action_retries" yaml:"max_action_retries"`
-	FormatErrors int `json:"max_format_error_retries" yaml:"max_format_error_retries"`
-	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls"`
+	Total        int `json:"max_autonomous_roundtrips" yaml:"max_autonomous_roundtrips,omitempty"`
+	Queries      int `json:"max_data_query_iterations" yaml:"max_data_query_iterations,omitempty"`
+	Retries      int `json:"max_action_retries" yaml:"max_action_retries,omitempty"`
+	FormatErrors int `json:"max_format_error_retries" yaml:"max_format_error_retries,omitempty"`
+	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls,omitempty"`
 	// CallAttempts bounds the attempts of one tool call, CallSeconds the time of each of them, below
 	// what the tool itself takes; ResultBytes bounds what the model sees of its result, and
 	// SessionCalls the calls of the whole session. A zero one bounds nothing further.
-	CallAttempts int   `json:"max_call_attempts,omitempty" yaml:"max_call_attempts"`
-	CallSeconds  int64 `json:"max_call_seconds,omitempty" yaml:"max_call_seconds"`
-	ResultBytes  int   `json:"max_result_bytes,omitempty" yaml:"max_result_bytes"`
-	SessionCalls int   `json:"max_session_calls,omitempty" yaml:"max_session_calls"`
+	CallAttempts int   `json:"max_call_attempts,omitempty" yaml:"max_call_attempts,omitempty"`
+	CallSeconds  int64 `json:"max_call_seconds,omitempty" yaml:"max_call_seconds,omitempty"`
+	ResultBytes  int   `json:"max_result_bytes,omitempty" yaml:"max_result_bytes,omitempty"`
+	SessionCalls int   `json:"max_session_calls,omitempty" yaml:"max_session_calls,omitempty"`
 	// Tokens bounds what the round's model calls may consume together, input and output.
-	Tokens int64 `json:"max_tokens,omitempty" yaml:"max_tokens"`
+	Tokens int64 `json:"max_tokens,omitempty" yaml:"max_tokens,omitempty"`
 	// Seconds bounds the running time of the round. The clock stops while it waits, is paused, or
 	// has no holder.
-	Seconds int64 `json:"max_seconds,omitempty" yaml:"max_seconds"`
+	Seconds int64 `json:"max_seconds,omitempty" yaml:"max_seconds,omitempty"`
 	// ContextTokens is the budget of a prompt (spec 3.4): above it older messages are summarised.
 	// ContextMessages bounds the messages of the thread in a prompt as well (decision 39); zero
 	// means no bound.
-	ContextTokens   int `json:"context_tokens,omitempty" yaml:"context_tokens"`
-	ContextMessages int `json:"max_context_messages,omitempty" yaml:"max_context_messages"`
+	ContextTokens   int `json:"context_tokens,omitempty" yaml:"context_tokens,omitempty"`
+	ContextMessages int `json:"max_context_messages,omitempty" yaml:"max_context_messages,omitempty"`
 }
 
 // Deadline is when a round that starts at a time must have ended, or the zero time where nothing

@@ -326,6 +326,22 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 			},
 		}
 	},
+	"create_agent": func(k *keyedHouse) keyedCase {
+		return keyedCase{path: "/api/v1/agents", body: `{"name":"made"}`, other: `{"name":"other"}`, once: k.more("/api/v1/agents", 1)}
+	},
+	"change_agent": func(k *keyedHouse) keyedCase {
+		const path = "/api/v1/agents/edited"
+		k.json("POST", "/api/v1/agents", `{"name":"edited"}`, 201, nil)
+		return keyedCase{
+			path: path, body: `{"definition":{"model":"a"}}`, other: `{"definition":{"model":"c"}}`,
+			between: func() { k.json("PATCH", path, `{"definition":{"model":"b"}}`, 200, nil) },
+			once:    k.more(path+"/versions", 2),
+		}
+	},
+	"remove_agent": func(k *keyedHouse) keyedCase {
+		k.json("POST", "/api/v1/agents", `{"name":"removed"}`, 201, nil)
+		return keyedCase{path: "/api/v1/agents/removed", once: k.more("/api/v1/agents", -1)}
+	},
 	"add_token": func(k *keyedHouse) keyedCase {
 		return keyedCase{
 			path: "/api/v1/tokens", body: `{"name":"t","scopes":["read"]}`, other: `{"name":"t","scopes":["read","chat"]}`, again: regie.CodeConflict,

@@ -201,7 +201,7 @@ func (c *Config) checkAgents() error {
 	for _, name := range slices.Sorted(maps.Keys(c.File.Agents)) {
 		agent := c.File.Agents[name]
 		if err := c.CheckAgent(name, &agent); err != nil {
-			return err
+			return regie.Errorf(regie.CodeBadRequest, "%v (in %s)", err, c.sourceOf("agents."+name))
 		}
 	}
 	return nil

@@ -84,6 +84,7 @@ func TestProjectKeys(t *testing.T) {
 // never taken.
 func TestProjectCannotWiden(t *testing.T) {
 	for _, key := range append(append([]string{}, narrows...), instructs...) {
+		key = strings.Replace(key, "agents.*", "agents.main", 1)
 		at := strings.Split(key, ".")
 		text := ""
 		for i, part := range at {
@@ -92,7 +93,7 @@ func TestProjectCannotWiden(t *testing.T) {
 		value := map[string]string{
 			"require": "all", "require_validation": "true", "rules": "[{tool: files.*, decision: ask}]", "limits": "{}", "budget": "{}", "language": "fr", "prompt_degree": "1", "dialect": "json",
 			"relaunch": "answer", "answer_check": "true", "reasoning_effort": "low", "parallel_tool_calls": "false", "workspace": "{time_zone: UTC}", "instructions": "x",
-			"context_tokens": "2000", "max_context_messages": "10",
+			"context_tokens": "2000", "max_context_messages": "10", "tools": "[files.*]", "approvals": "{require: all}",
 		}[at[len(at)-1]]
 		if value == "" {
 			value = "1"

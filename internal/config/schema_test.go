@@ -24,7 +24,7 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 	for text, fits := range map[string]bool{
 		"approvals: {require: all}": true, "approvals: {require: maybe}": false, "approvals: {rules: [{tool: files.*}]}": false,
-		"agents: {main: {modell: x}}": false, "agents: {other: {}}": false, "agents: {main: {temperature: 3}}": false,
+		"agents: {main: {modell: x}}": false, "agents: {other: {}}": true, "agents: {main: {temperature: 3}}": false,
 		"limits: {chat: {max_tool_calls: 0}}": false, "limits: {chat: {max_tool_calls: 1}}": true, "zzz: 1": false,
 		"slots: exclusive": true, "slots: {chat: 2}": true, "slots: inclusive": false, "shell: {max_timeout: 5m}": true,
 		"shell: {max_timeout: soon}": false, "hooks: [{on: never, command: [a]}]": false, "hooks: [{on: before_tool, command: [a]}]": true,

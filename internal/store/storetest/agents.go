@@ -43,6 +43,9 @@ func agentVersions(w *World) {
 	again := resultOf(save("reviewer", `{"model":"m"}`, 0))(w)
 	w.equal("made again", again.Version, 4)
 
+	all := resultOf(w.Store.AgentVersions(w.Ctx, "reviewer"))(w)
+	w.equal("versions, the third a deletion", []any{len(all), len(all[2].Definition), all[3].By}, []any{4, 0, "ada"})
+
 	in := w.Submission("hello")
 	in.New.Agent, in.New.AgentVersion = "reviewer", 4
 	w.must(func() error { _, err := w.Store.Submit(w.Ctx, in); return err }())
