@@ -266,7 +266,7 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 // fileSettings returns what files say about an agent's calls in a workspace, by its present
 // definition.
 func (e *Engine) fileSettings(ctx context.Context, root, agent string, version int) engine.FileSettings {
-	found, err := e.service.Agents.Restrictions(ctx, root, agent, version)
+	found, err := control.PresentAgent(ctx, e.service, root, agent, version)
 	return e.projects.fileSettings(root, agent, found, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -113,13 +114,13 @@ func checkToolName(tools *tool.Registry, name string) error {
 	return nil
 }
 
-// Restrictions returns what an agent may do by its present definition: its scopes, its level of
-// the approval hierarchy, its rules and its budget. Where it is gone, those of the version hold
-// that its session names (decision 36).
-func (a *Agents) Restrictions(ctx context.Context, root, name string, version int) (config.Agent, error) {
-	now, err := a.findAgent(ctx, root, name, 0)
+// PresentAgent returns an agent by its present definition, for the engine: its scopes, its level of
+// the approval hierarchy, its rules and its budget hold for all its rounds. Where it is gone, those
+// of the version hold that its session names (decision 36).
+func PresentAgent(ctx context.Context, s *Service, root, name string, version int) (config.Agent, error) {
+	now, err := s.Agents.findAgent(ctx, root, name, 0)
 	if regie.CodeOf(err) == regie.CodeNotFound && version > 0 {
-		now, err = a.findAgent(ctx, root, name, version)
+		now, err = s.Agents.findAgent(ctx, root, name, version)
 	}
 	return now.Agent, err
 }
@@ -250,14 +251,19 @@ func (a *Agents) Versions(ctx context.Context, name string) ([]store.AgentVersio
 // Create stores a new agent. It returns CodeConflict for a name that is taken, and CodeBadRequest
 // for a definition that cannot be used.
 func (a *Agents) Create(ctx context.Context, in dispatch.NewAgent) (dispatch.AgentView, error) {
-	return a.save(ctx, in.Name, in.Definition, 0)
+	caller, err := a.authorizeAll(ctx, "change_agents")
+	if err != nil {
+		return dispatch.AgentView{}, err
+	}
+	return a.save(ctx, caller, store.SaveAgent{Name: in.Name, Definition: in.Definition})
 }
 
 // Edit merges changes into an agent's definition (RFC 7396: null removes a key), which makes a new
 // version. It returns CodeConflict where the agent has another version than the one that was
 // changed.
 func (a *Agents) Edit(ctx context.Context, in dispatch.AgentEdit) (dispatch.AgentView, error) {
-	if _, err := a.authorizeAll(ctx, "change_agents"); err != nil {
+	caller, err := a.authorizeAll(ctx, "change_agents")
+	if err != nil {
 		return dispatch.AgentView{}, err
 	}
 	now, err := a.Store.Agent(ctx, in.Name, 0)
@@ -271,7 +277,7 @@ func (a *Agents) Edit(ctx context.Context, in dispatch.AgentEdit) (dispatch.Agen
 	if err != nil {
 		return dispatch.AgentView{}, err
 	}
-	return a.save(ctx, in.Name, merged, now.Version)
+	return a.save(ctx, caller, store.SaveAgent{Name: in.Name, Definition: merged, After: now.Version})
 }
 
 // Delete removes an agent. Its sessions keep the version that they name.
@@ -297,35 +303,30 @@ func (a *Agents) fixedAgent(name string, err error) error {
 }
 
 // save stores a version of an agent, which can be used.
-func (a *Agents) save(ctx context.Context, name string, definition json.RawMessage, after int) (
+func (a *Agents) save(ctx context.Context, caller *access.Caller, in store.SaveAgent) (
 	out dispatch.AgentView, err error,
 ) {
-	caller, err := a.authorizeAll(ctx, "change_agents")
-	if err == nil {
-		err = config.CheckAgentName(name)
-	}
-	if err == nil && a.isConfigured(name) {
-		err = regie.Errorf(regie.CodeConflict, "the agent %s is one of the settings: choose another name", name)
+	if err = config.CheckAgentName(in.Name); err == nil && a.isConfigured(in.Name) {
+		err = regie.Errorf(regie.CodeConflict, "the agent %s is one of the settings: choose another name", in.Name)
 	}
 	if err != nil {
 		return out, err
 	}
-	if len(definition) == 0 {
-		definition = json.RawMessage("{}")
+	if len(in.Definition) == 0 {
+		in.Definition = json.RawMessage("{}")
 	}
-	agent, err := config.ParseAgent("the request", definition)
+	agent, err := config.ParseAgent("the request", in.Definition)
 	if err == nil {
-		err = a.Settings.CheckAgent(name, &agent)
+		err = a.Settings.CheckAgent(in.Name, &agent)
 	}
 	if err == nil {
-		err = a.checkTools(ctx, name, agent.Scopes())
+		err = a.checkTools(ctx, in.Name, agent.Scopes())
 	}
 	if err != nil {
 		return out, err
 	}
-	stored, err := a.Store.SaveAgent(ctx, store.SaveAgent{
-		Name: name, Definition: agent.JSON(), By: storable(a.author(caller, "")), After: after,
-	})
+	in.Definition, in.By = agent.JSON(), storable(a.author(caller, ""))
+	stored, err := a.Store.SaveAgent(ctx, in)
 	if err != nil {
 		return out, err
 	}
