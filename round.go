@@ -116,8 +116,8 @@ type Limits struct {
 	Retries      int `json:"max_action_retries" yaml:"max_action_retries,omitempty"`
 	FormatErrors int `json:"max_format_error_retries" yaml:"max_format_error_retries,omitempty"`
 	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls,omitempty"`
-	// CallAttempts bounds the attempts of one tool call, CallSeconds the time of each of them, below
-	// what the tool itself takes; ResultBytes bounds what the model sees of its result, and
+	// CallAttempts bounds the attempts of one tool call, CallSeconds the time of each of them,
+	// below what the tool itself takes; ResultBytes bounds what the model sees of its result, and
 	// SessionCalls the calls of the whole session. A zero one bounds nothing further.
 	CallAttempts int   `json:"max_call_attempts,omitempty" yaml:"max_call_attempts,omitempty"`
 	CallSeconds  int64 `json:"max_call_seconds,omitempty" yaml:"max_call_seconds,omitempty"`

@@ -13,11 +13,13 @@ import (
 type (
 	// AgentView is an agent as it answers now.
 	AgentView = dispatch.AgentView
-	// AgentFilter selects agents, AgentQuery names one.
+	// AgentFilter selects agents.
 	AgentFilter = dispatch.AgentFilter
-	AgentQuery  = dispatch.AgentQuery
-	// NewAgent asks for an agent, AgentEdit changes one.
-	NewAgent  = dispatch.NewAgent
+	// AgentQuery names an agent.
+	AgentQuery = dispatch.AgentQuery
+	// NewAgent asks for an agent.
+	NewAgent = dispatch.NewAgent
+	// AgentEdit changes an agent.
 	AgentEdit = dispatch.AgentEdit
 	// AgentVersion is a version of an agent.
 	AgentVersion = store.AgentVersion

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -31,8 +32,6 @@ type keyRule struct {
 
 // keyRules returns the rules by key. A * matches the keys of a map, [] the entries of a list.
 func keyRules() map[string]keyRule {
-	words := func(words ...string) keyRule { return keyRule{words: words, fallback: words[0]} }
-	tokens := keyRule{least: "1000", zero: true}
 	kinds, classes := []string{string(regie.KindQuery), string(regie.KindAction)},
 		[]string{string(regie.ClassRead), string(regie.ClassKeyed), string(regie.ClassOnce)}
 	points := make([]string, 0, len(regie.HookPoints()))
@@ -40,20 +39,69 @@ func keyRules() map[string]keyRule {
 		points = append(points, string(on))
 	}
 	rules := map[string]keyRule{
-		"listen":                                {fallback: DefaultListen},
-		"approvals.require":                     words("writes", "all", "none"),
-		"approvals.require_validation":          {fallback: false},
-		"approvals.expire":                      {fallback: "24h"},
-		"approvals.rules":                       {most: "500"},
-		"approvals.rules[].tool":                {required: true},
-		"approvals.rules[].decision":            {words: []string{"allow", "ask", "forbid"}, required: true},
-		"automation.network_retry":              {fallback: "30s"},
-		"automation.network_give_up":            {fallback: never},
-		"automation.watchdog":                   {least: "1m"},
-		"presence":                              {least: "30s", most: "24h"},
-		"budget.context_tokens":                 tokens,
-		"budget.model_window":                   tokens,
-		"budget.max_context_messages":           {least: "4", zero: true, fallback: 0},
+		"listen":                       {fallback: DefaultListen},
+		"approvals.require":            words("writes", "all", "none"),
+		"approvals.require_validation": {fallback: false},
+		"approvals.expire":             {fallback: "24h"},
+		"approvals.rules":              {most: "500"},
+		"approvals.rules[].tool":       {required: true},
+		"approvals.rules[].decision":   {words: []string{"allow", "ask", "forbid"}, required: true},
+		"automation.network_retry":     {fallback: "30s"},
+		"automation.network_give_up":   {fallback: never},
+		"automation.watchdog":          {least: "1m"},
+		"presence":                     {least: "30s", most: "24h"},
+		"budget.context_tokens":        tokenRule,
+		"budget.model_window":          tokenRule,
+		"budget.max_context_messages":  {least: "4", zero: true, fallback: 0},
+		"approvals.question_expire":    {fallback: "168h"},
+		"mcp.allow_approvals":          {fallback: false},
+		"mcp_servers.*.trust_hints":    {fallback: false},
+		"mcp_servers.*.timeout":        {fallback: "1m"},
+		"mcp_servers.*.start_timeout":  {fallback: "30s"},
+		"mcp_servers.*.wait":           {fallback: "5s"},
+		"mcp_servers.*.tools.*.kind":   {words: kinds},
+		"mcp_servers.*.tools.*.class":  {words: classes},
+		"cache.ttl":                    {fallback: "24h"},
+		"cache.max_bytes":              {least: "65536", zero: true, fallback: 64 << 20},
+		"cache.casefold":               {fallback: false},
+		"shell.sandbox":                words(SandboxAuto, "bubblewrap", "landlock", "none"),
+		"shell.network":                {fallback: false},
+		"shell.max_timeout":            {least: "1s", most: "24h", fallback: "10m"},
+		"shell.max_processes":          {least: "16", zero: true, fallback: 512},
+		"shell.max_memory_bytes":       {least: "67108864", zero: true, fallback: 4 << 30},
+		"slots":                        {words: []string{SlotsExclusive}},
+		"slots.chat":                   {least: "1", most: "100000", fallback: Slots{}.Capacity().Chat},
+		"slots.automation":             {least: "1", most: "100000", fallback: Slots{}.Capacity().Automation},
+		"slots.api":                    {least: "1", most: "100000", fallback: Slots{}.Capacity().API},
+		"embedder.provider":            {required: true},
+		"embedder.model":               {required: true},
+		"embedder.dimensions":          {most: "16384"},
+		"hooks":                        {most: "100"},
+		"hooks[].on":                   {words: points, required: true},
+		"hooks[].command":              {required: true},
+		"hooks[].timeout":              {least: "100ms", most: "10m", fallback: "30s"},
+		"hooks[].on_failure":           words(FailureForbid, FailureAsk, FailureAllow),
+		"providers.*.type":             {words: providerTypes},
+		"providers.*.vendor":           {words: Vendors("")},
+		"providers.*.api":              {words: []string{APIChat, APIResponses}},
+		"providers.*.num_ctx":          {least: "1024", zero: true},
+		"providers.*.prices.*.input":   {required: true},
+		"providers.*.prices.*.output":  {required: true},
+	}
+	addAgentRules(rules)
+	addLimitRules(rules)
+	return rules
+}
+
+// words is the rule of a text that has one of these words, the first where it is left out.
+func words(words ...string) keyRule { return keyRule{words: words, fallback: words[0]} }
+
+// tokenRule is the rule of a number of tokens.
+var tokenRule = keyRule{least: "1000", zero: true}
+
+// addAgentRules adds the rules of agents' keys.
+func addAgentRules(rules map[string]keyRule) {
+	maps.Copy(rules, map[string]keyRule{
 		"agents.*.dialect":                      words(DialectAuto, string(regie.DialectNative), string(regie.DialectJSON)),
 		"agents.*.relaunch":                     words("chain", "answer"),
 		"agents.*.prompt_degree":                {most: "4", fallback: 2},
@@ -62,7 +110,7 @@ func keyRules() map[string]keyRule {
 		"agents.*.cache":                        words(CacheAuto, CacheOn, CacheOff),
 		"agents.*.reasoning_effort":             {words: regie.Efforts()},
 		"agents.*.parallel_tool_calls":          {fallback: true},
-		"agents.*.budget.context_tokens":        tokens,
+		"agents.*.budget.context_tokens":        tokenRule,
 		"agents.*.temperature":                  {most: "2"},
 		"agents.*.top_p":                        {most: "1"},
 		"agents.*.max_output_tokens":            {least: "16", zero: true, most: "1000000"},
@@ -73,43 +121,7 @@ func keyRules() map[string]keyRule {
 		"agents.*.approvals.rules":              {most: "100"},
 		"agents.*.approvals.rules[].tool":       {required: true},
 		"agents.*.approvals.rules[].decision":   {words: []string{"ask", "forbid"}, required: true},
-		"approvals.question_expire":             {fallback: "168h"},
-		"mcp.allow_approvals":                   {fallback: false},
-		"mcp_servers.*.trust_hints":             {fallback: false},
-		"mcp_servers.*.timeout":                 {fallback: "1m"},
-		"mcp_servers.*.start_timeout":           {fallback: "30s"},
-		"mcp_servers.*.wait":                    {fallback: "5s"},
-		"mcp_servers.*.tools.*.kind":            {words: kinds},
-		"mcp_servers.*.tools.*.class":           {words: classes},
-		"cache.ttl":                             {fallback: "24h"},
-		"cache.max_bytes":                       {least: "65536", zero: true, fallback: 64 << 20},
-		"cache.casefold":                        {fallback: false},
-		"shell.sandbox":                         words(SandboxAuto, "bubblewrap", "landlock", "none"),
-		"shell.network":                         {fallback: false},
-		"shell.max_timeout":                     {least: "1s", most: "24h", fallback: "10m"},
-		"shell.max_processes":                   {least: "16", zero: true, fallback: 512},
-		"shell.max_memory_bytes":                {least: "67108864", zero: true, fallback: 4 << 30},
-		"slots":                                 {words: []string{SlotsExclusive}},
-		"slots.chat":                            {least: "1", most: "100000", fallback: Slots{}.Capacity().Chat},
-		"slots.automation":                      {least: "1", most: "100000", fallback: Slots{}.Capacity().Automation},
-		"slots.api":                             {least: "1", most: "100000", fallback: Slots{}.Capacity().API},
-		"embedder.provider":                     {required: true},
-		"embedder.model":                        {required: true},
-		"embedder.dimensions":                   {most: "16384"},
-		"hooks":                                 {most: "100"},
-		"hooks[].on":                            {words: points, required: true},
-		"hooks[].command":                       {required: true},
-		"hooks[].timeout":                       {least: "100ms", most: "10m", fallback: "30s"},
-		"hooks[].on_failure":                    words(FailureForbid, FailureAsk, FailureAllow),
-		"providers.*.type":                      {words: providerTypes},
-		"providers.*.vendor":                    {words: Vendors("")},
-		"providers.*.api":                       {words: []string{APIChat, APIResponses}},
-		"providers.*.num_ctx":                   {least: "1024", zero: true},
-		"providers.*.prices.*.input":            {required: true},
-		"providers.*.prices.*.output":           {required: true},
-	}
-	addLimitRules(rules)
-	return rules
+	})
 }
 
 // addLimitRules adds the rules of limits, which have one name at several places.

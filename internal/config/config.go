@@ -264,8 +264,8 @@ func defaultDataDir(env func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "share", "regie"), nil
 }
 
-// ModelChosen reports whether a flag or a variable chose the provider or the model for this command,
-// rather than a file.
+// ModelChosen reports whether a flag or a variable chose the provider or the model for this
+// command, rather than a file.
 func (c *Config) ModelChosen() bool {
 	for _, key := range []string{"provider", "model", "base_url", "replay"} {
 		if o := c.effectiveValue(key, "").Origin; o == OriginFlag || o == OriginEnvironment {

@@ -59,8 +59,8 @@ func (r *Rounds) fillRequest(ctx context.Context, in *dispatch.RunRequest) (
 	return agent, unnamed, r.checkNames(in)
 }
 
-// placeRequest settles the workspace of a request by its session, which it returns; a zero one where
-// it is not there yet.
+// placeRequest settles the workspace of a request by its session, which it returns; a zero one
+// where it is not there yet.
 func (r *Rounds) placeRequest(ctx context.Context, in *dispatch.RunRequest) (regie.Session, error) {
 	session, place, err := r.Store.Session(ctx, in.SessionID)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-func (s *server) agentOperations() []operation {
+func agentOperations(s *server) []operation {
 	agents := s.Service.Agents
 	return []operation{
 		getByQuery(s, "/agents", "list_agents", "The agents, with what they answer with",

@@ -174,6 +174,9 @@ func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 		say(regie.Say(
 			"the new text contains invisible or control characters: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
 	}
+	if s := configWarning(c.planned.Path); !s.IsZero() {
+		say(s)
+	}
 	switch {
 	case c.before.Secret && c.before.Exists:
 		say(regie.Say("the content of the file is not shown, because it may be secret"))
@@ -203,6 +206,18 @@ func (k *toolkit) changeWarnings(c *change) []regie.Sentence {
 			strconv.FormatUint(c.planned.Links, 10)))
 	}
 	return out
+}
+
+// configWarning says of a file that instructs or configures agents what a change of it does (spec
+// 4.4); zero for any other file.
+func configWarning(name string) regie.Sentence {
+	switch {
+	case name == "AGENTS.md":
+		return regie.Say("it changes what every agent here is told: %s is part of each prompt", name)
+	case name == ".mcp.json", strings.HasPrefix(name, ".agents/"):
+		return regie.Say("it changes the configuration of agents here: %s has to be trusted anew", name)
+	}
+	return regie.Sentence{}
 }
 
 // allCRLF reports whether each line of a text ends in CRLF, or none ends at all.

@@ -430,3 +430,18 @@ func FuzzPreview(f *testing.F) {
 		}
 	})
 }
+
+// TestPreview_ConfigWarning: what instructs or configures agents is said in the approval (spec
+// 4.4).
+func TestPreview_ConfigWarning(t *testing.T) {
+	d := newDesk(t)
+	for name, want := range map[string]string{
+		"AGENTS.md": "is part of each prompt", ".mcp.json": "has to be trusted anew",
+		".agents/skills/a/SKILL.md": "has to be trusted anew", "docs/AGENTS.md": "",
+	} {
+		warnings := strings.Join(said(d.shown(object{"path": name, "content": "x\n"}).Warnings), "; ")
+		if want == "" && strings.Contains(warnings, "agent") || !strings.Contains(warnings, want) {
+			t.Errorf("%s: %s", name, warnings)
+		}
+	}
+}
