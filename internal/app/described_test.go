@@ -199,7 +199,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		left[pattern] = strings.HasPrefix(pattern, "GET ") && answers["200"] != ""
 	}
 	for address, status := range map[string]int{
-		"agents": 200, "approvals?state=all": 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
+		"agents": 200, "agents/main": 200, "agents/main/versions": 200, "agents/nobody": 404, "approvals?state=all": 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
 		"prompt?session=" + session: 200, "prompt?exchange=1&round=" + round: 200, "providers": 200,
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,

@@ -118,6 +118,9 @@ func checkToolName(tools *tool.Registry, name string) error {
 // the approval hierarchy, its rules and its budget hold for all its rounds. Where it is gone, those
 // of the version hold that its session names (decision 36).
 func PresentAgent(ctx context.Context, s *Service, root, name string, version int) (config.Agent, error) {
+	if name == "" { // a query outside of a session, which is a person's
+		return config.Agent{}, nil
+	}
 	now, err := s.Agents.findAgent(ctx, root, name, 0)
 	if regie.CodeOf(err) == regie.CodeNotFound && version > 0 {
 		now, err = s.Agents.findAgent(ctx, root, name, version)

@@ -2,10 +2,8 @@ package postgres_test
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -21,14 +19,7 @@ func TestNotBelowAnEngine(t *testing.T) {
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := os.ReadFile("migrations/00031_schema.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := postgres.Config{URL: address, Dir: dir, Migrations: fstest.MapFS{
-		"00031_schema.sql": {Data: first},
-		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")},
-	}}
+	next := postgres.Config{URL: address, Dir: dir, Migrations: storetest.NextMigrations(t)}
 	storetest.PostgresExec(t, address, "INSERT INTO holders (name, until) VALUES ('node:/data pid 7', clock_timestamp() + interval '1 hour'), ('dead', clock_timestamp() - interval '1 hour')")
 	for _, reading := range []bool{false, true} {
 		want := "node:/data pid 7"
