@@ -20,7 +20,7 @@ func newAgentsCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env.detectModel(cmd.Context())
 			agents, err := readStoreOr(cmd.Context(), env, control.Agents(env.config),
-				func(conn *app.Conn) ([]dispatch.AgentView, error) { return conn.Agents(cmd.Context()) })
+				func(conn *app.Conn) ([]dispatch.AgentView, error) { return conn.Catalog.Agents(cmd.Context()) })
 			return printLines(env, asJSON, agents, err, func(p *printer) {
 				for _, a := range agents {
 					model := env.T("no model is chosen")

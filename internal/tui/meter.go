@@ -90,7 +90,7 @@ func nextModel(m *model) string {
 func readEngine(m *model) {
 	if m.Request.Model == "" {
 		m.Do(chat.Beside, func(ctx context.Context) func() {
-			agents, _ := m.Control.Agents(ctx)
+			agents, _ := m.Control.Catalog.Agents(ctx)
 			return func() { m.engine = agents }
 		})
 	}
