@@ -28,10 +28,15 @@ import (
 // CodeEngineGone: the caller may take over and repeat the request. They return CodeLocked while the
 // engine does not answer, for example because it is suspended.
 type Client struct {
-	// The nouns of the service; those that are not here yet are methods of Client.
-	Agents   *Agents
-	Tokens   *Tokens
-	Presence *PresenceService
+	// The nouns of the service; sessions, rounds and approvals are methods of Client.
+	Agents     *Agents
+	Workspaces *Workspaces
+	Catalog    *Catalog
+	Rules      *Rules
+	Undos      *Undos
+	Cache      *Cache
+	Tokens     *Tokens
+	Presence   *PresenceService
 
 	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
@@ -87,7 +92,9 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Agents, c.Tokens, c.Presence = &Agents{c}, &Tokens{c}, &PresenceService{c}
+	c.Agents = &Agents{c}
+	c.Workspaces, c.Catalog, c.Rules, c.Undos = &Workspaces{c}, &Catalog{c}, &Rules{c}, &Undos{c}
+	c.Cache, c.Tokens, c.Presence = &Cache{c}, &Tokens{c}, &PresenceService{c}
 	return c
 }
 
@@ -171,11 +178,6 @@ func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.R
 // Resolve stores a person's finding about a call with an unknown outcome (decision 5).
 func (c *Client) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/calls/"+in.CallID.String()+"/resolve", in, nil)
-}
-
-// Revoke takes standing rules back, all of them or none: when it returns they allow nothing.
-func (c *Client) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
-	return c.call(ctx, http.MethodPost, "/api/v1/rules/revoke", in, nil)
 }
 
 // Get returns a round with everything that happened in it.
@@ -280,14 +282,14 @@ func (c *Client) callEngine(ctx context.Context, method, path string, in, out an
 	if out == nil {
 		return nil
 	}
-	return c.read(ctx, response.Body, out)
+	return readAnswer(ctx, response.Body, out)
 }
 
-// read decodes an answer; one that was cut off is not one that is wrong.
-func (c *Client) read(ctx context.Context, body io.Reader, out any) error {
+// readAnswer decodes an answer; one that was cut off is not one that is wrong.
+func readAnswer(ctx context.Context, body io.Reader, out any) error {
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return c.gone(ctx, err)
+		return explainGone(ctx, err)
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		return regie.Errorf(regie.CodeInternal, "the engine's answer cannot be read: %v", err)
@@ -320,7 +322,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.gone(ctx, err)
+		return nil, explainGone(ctx, err)
 	}
 	if response.StatusCode < 300 {
 		return response, nil
@@ -330,7 +332,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		return nil, noRegie(c.address, response.Status)
 	}
 	var p problem
-	if err := c.read(ctx, io.LimitReader(response.Body, 1<<20), &p); err != nil {
+	if err := readAnswer(ctx, io.LimitReader(response.Body, 1<<20), &p); err != nil {
 		return nil, err
 	}
 	return nil, p.err()
@@ -341,31 +343,8 @@ func noRegie(address, status string) error {
 		status)
 }
 
-// page is a part of a list.
-type page[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next_cursor"`
-}
-
-// list reads a list to its end, or up to wanted items. From is a cursor that the caller knows.
-func list[T any](ctx context.Context, c *Client, path string, filter any, wanted int) ([]T, error) {
-	out := []T{}
-	err := pages(ctx, c, path, filter, wanted, func(p page[T]) (string, int) {
-		out = append(out, p.Items...)
-		return p.Next, wanted - len(out)
-	})
-	return out, err
-}
-
-// all reads a list that has one page.
-func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
-	var p page[T]
-	err := c.call(ctx, http.MethodGet, path, nil, &p)
-	return p.Items, err
-}
-
-// gone tells a cancelled request from an engine that has gone.
-func (c *Client) gone(ctx context.Context, err error) error {
+// explainGone tells a cancelled request from an engine that has gone.
+func explainGone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

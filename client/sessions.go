@@ -100,3 +100,17 @@ func (c *Client) Verify(ctx context.Context, f store.LogFilter) ([]store.LogRepo
 func (c *Client) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
 	return ask[dispatch.Replay](ctx, c, http.MethodGet, "/api/v1/rounds/"+round.String()+"/replay", nil)
 }
+
+// NewSession makes a session without a message.
+func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error) {
+	if in.SessionID.IsZero() { // a repetition makes the same one
+		in.SessionID = regie.NewID()
+	}
+	return ask[regie.Session](ctx, c, http.MethodPost, "/api/v1/sessions", in)
+}
+
+// Prompt returns what would be sent to a session's model now, or what was sent in a stored model
+// call, byte for byte (decision 14).
+func (c *Client) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error) {
+	return ask[dispatch.Prompt](ctx, c, http.MethodGet, "/api/v1/prompt?"+queryOf(in), nil)
+}

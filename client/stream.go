@@ -82,7 +82,7 @@ func (c *Client) follow(ctx context.Context, path string, sink func(event, id, d
 	for {
 		line, err := reader.ReadString('\n')
 		if err != nil {
-			return c.gone(ctx, err)
+			return explainGone(ctx, err)
 		}
 		silence.Reset(silent)
 		field, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ": ")

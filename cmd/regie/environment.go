@@ -214,7 +214,7 @@ func (env *environment) findWorkspace(ctx context.Context, dir string, here bool
 		return workspace.Detect(dir, os.Getenv("HOME"), here)
 	}
 	place, err := withConn(ctx, env, app.Options{}, func(conn *app.Conn) (regie.Workspace, error) {
-		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: dir, Here: here})
+		return conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: dir, Here: here})
 	})
 	return place.Root, place.FoundBy, err
 }

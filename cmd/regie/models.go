@@ -51,7 +51,7 @@ func listModels(ctx context.Context, env *environment) ([]app.ProviderInfo, erro
 		return app.ListModels(ctx, env.config, modelsTime), nil
 	}
 	return readStore(ctx, env, func(conn *app.Conn) ([]app.ProviderInfo, error) {
-		list, err := conn.Models(ctx)
+		list, err := conn.Catalog.Models(ctx)
 		return app.ServedModels(list), err
 	})
 }

@@ -24,7 +24,7 @@ func newRulesCommand(env *environment) *cobra.Command {
 			found, err := readWorkspace(cmd.Context(), env, all, store.RuleList{Rules: []store.StandingRule{}},
 				func(conn *app.Conn, root string) (store.RuleList, error) {
 					filter.Root = root
-					return conn.Rules(cmd.Context(), filter)
+					return conn.Rules.List(cmd.Context(), filter)
 				})
 			return printResult(env, asJSON, found, err, func(p *chat.Page) { p.Everywhere = all; p.Rules(found) })
 		},
@@ -65,6 +65,6 @@ func revokeRules(ctx context.Context, env *environment, names []string) ([]store
 			}
 			found, ids = append(found, rule), append(ids, rule.ID)
 		}
-		return found, conn.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: ids})
+		return found, conn.Rules.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: ids})
 	})
 }

@@ -83,12 +83,12 @@ func searchFiles(ctx context.Context, env *environment, f *searchFlags, query, u
 	}
 	var root string
 	found, err := writeStore(ctx, env, func(conn *app.Conn) (dispatch.Found, error) {
-		place, err := conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: at, Here: f.here})
+		place, err := conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: at, Here: f.here})
 		if err != nil {
 			return dispatch.Found{}, err
 		}
 		root, asked.WorkspaceID = place.Root, place.ID
-		return conn.Search(ctx, asked)
+		return conn.Workspaces.Search(ctx, asked)
 	})
 	if env.config.Server != "" {
 		at = root

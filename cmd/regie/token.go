@@ -115,7 +115,7 @@ func addToken(ctx context.Context, env *environment, name string, f *tokenFlags)
 					return made, err
 				}
 			}
-			place, err := conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: path, Here: true})
+			place, err := conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: path, Here: true})
 			if err != nil {
 				return made, err
 			}
@@ -136,7 +136,7 @@ func newTokenListCommand(env *environment) *cobra.Command {
 			tokens, err := readStoreOr(cmd.Context(), env, []regie.Token{},
 				func(conn *app.Conn) (out []regie.Token, err error) {
 					if out, err = conn.Tokens.List(cmd.Context(), filter); err == nil {
-						places, err = conn.Workspaces(cmd.Context())
+						places, err = conn.Workspaces.List(cmd.Context())
 					}
 					return out, err
 				})

@@ -59,7 +59,7 @@ func listTools(ctx context.Context, env *environment) ([]regie.ToolDefinition, e
 		return nil, err
 	}
 	return readStoreOr(ctx, env, builtIn,
-		func(conn *app.Conn) ([]regie.ToolDefinition, error) { return conn.Tools(ctx) })
+		func(conn *app.Conn) ([]regie.ToolDefinition, error) { return conn.Catalog.Tools(ctx) })
 }
 
 // showTool prints a tool with its whole description, which is the model's and English, and its

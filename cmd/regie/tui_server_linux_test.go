@@ -129,7 +129,7 @@ func TestChatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer api.Close()
-	if _, err := api.OpenWorkspace(t.Context(), client.WorkspaceRequest{Path: filepath.Join(s.dir, "work")}); err != nil {
+	if _, err := api.Workspaces.Open(t.Context(), client.WorkspaceRequest{Path: filepath.Join(s.dir, "work")}); err != nil {
 		t.Fatal(err)
 	}
 	made, err := api.Tokens.Add(t.Context(), client.TokenRequest{Name: "laptop", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat, regie.ScopeApprove}})

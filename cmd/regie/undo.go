@@ -53,7 +53,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 	none := regie.UndoPlan{}
 	plan, err := readWorkspace(ctx, env, false, none, func(conn *app.Conn, root string) (regie.UndoPlan, error) {
 		in.Root = root
-		return conn.PlanUndo(ctx, in)
+		return conn.Undos.Plan(ctx, in)
 	})
 	if err == nil && plan.RoundID.IsZero() {
 		err = regie.Errorf(regie.CodeNotFound, "no run here has changed files that can be put back")
@@ -80,7 +80,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 		}
 	}
 	_, err = writeStore(ctx, env, func(conn *app.Conn) (any, error) {
-		done, err := conn.Undo(ctx, chat.Agreed(in, &plan))
+		done, err := conn.Undos.Undo(ctx, chat.Agreed(in, &plan))
 		if err != nil {
 			return nil, err
 		}

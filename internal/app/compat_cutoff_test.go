@@ -83,7 +83,7 @@ func askAndDie(t *testing.T, said string) {
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
 	fatal(t, err)
 	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
-		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
+		return conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: in.Root})
 	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
 	fatal(t, err)

@@ -96,7 +96,7 @@ func serveAndDie(t *testing.T, said string) {
 	}})
 	fatal(t, err)
 	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
-		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
+		return conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: in.Root})
 	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/v1/chat/completions", strings.NewReader(in.Body))
 	fatal(t, err)

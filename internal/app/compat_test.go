@@ -38,7 +38,7 @@ func (b *bed) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
 	b.t.Helper()
 	d := &door{bed: b, conn: conn}
 	settings := compat.Config{Service: d.conn.Service(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
-		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
+		return d.conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: b.root})
 	}, Proxy: d.conn.Proxy()}
 	for _, c := range change {
 		c(&settings)

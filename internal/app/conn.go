@@ -290,8 +290,8 @@ func (c *Conn) dropClient(engine *client.Client) bool {
 func (c *Conn) ForMCP() mcpserver.Control {
 	return mcpserver.Control{
 		Submit: c.Submit, Stop: c.Stop, Events: c.Events, Sessions: c.Sessions, Session: c.Session,
-		Inbox: c.Inbox, Decide: c.Decide, Answer: c.Answer, Workspaces: c.Workspaces,
-		OpenWorkspace: c.OpenWorkspace, Tools: c.Tools, Query: c.Query,
+		Inbox: c.Inbox, Decide: c.Decide, Answer: c.Answer, Workspaces: c.Workspaces.List,
+		OpenWorkspace: c.Workspaces.Open, Tools: c.Catalog.Tools, Query: c.Workspaces.Query,
 	}
 }
 

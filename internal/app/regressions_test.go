@@ -155,7 +155,7 @@ func TestRuleAndLink(t *testing.T) {
 	b.file("src/secret.txt", "mine\n")
 	fatal(t, os.Symlink("../src", filepath.Join(b.root, "docs", "link")))
 	conn, run, asked := b.startAsked(approval.Policy{})
-	b.allowBelow(conn, asked, time.Time{})
+	b.allowBelow(conn.Client, asked, time.Time{})
 	again := b.next(conn, run.SessionID, asked.ID) // a person is asked about the write through the link
 	if warning := again.Reviews[0].Preview.Warnings; len(warning) == 0 || !strings.Contains(warning[0].String(), "leads through a link to src/secret.txt") {
 		t.Errorf("the warnings are %v", warning)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
@@ -19,7 +20,7 @@ import (
 
 // allowBelow answers the first call of an approval always, below its directory, until a time or for
 // good, and returns the rule.
-func (b *bed) allowBelow(control service, asked regie.Approval, expires time.Time) store.StandingRule {
+func (b *bed) allowBelow(control *client.Client, asked regie.Approval, expires time.Time) store.StandingRule {
 	b.t.Helper()
 	var under *regie.Scope
 	for i, scope := range asked.Reviews[0].Preview.Scopes {
@@ -32,7 +33,7 @@ func (b *bed) allowBelow(control service, asked regie.Approval, expires time.Tim
 	})); err != nil {
 		b.t.Fatal(err)
 	}
-	list, err := control.Rules(b.t.Context(), store.RuleFilter{Root: b.root})
+	list, err := control.Rules.List(b.t.Context(), store.RuleFilter{Root: b.root})
 	if err != nil || len(list.Rules) != 1 || list.Audit == nil || list.Audit.Events != 1 {
 		b.t.Fatalf("the rules are %+v, %v", list, err)
 	}
@@ -48,7 +49,7 @@ func TestRuleEnds(t *testing.T) {
 		after   func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
 	}{
 		"revoked by another process": {act: func(b *bed, _, client *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
-			return client.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}, By: "bob"})
+			return client.Rules.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}, By: "bob"})
 		}},
 		"expired": {expires: 2 * time.Second, act: func(_ *bed, _, _ *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
 			<-time.After(time.Until(rule.ExpiresAt)) // the work takes longer than the rule holds
@@ -60,7 +61,7 @@ func TestRuleEnds(t *testing.T) {
 			},
 			after: func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error {
 				b.state(client, run.SessionID, regie.SessionPaused)
-				if err := client.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}}); err != nil {
+				if err := client.Rules.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}}); err != nil {
 					return err
 				}
 				return client.Resume(b.t.Context(), run.RoundID)
@@ -83,7 +84,7 @@ func TestRuleEnds(t *testing.T) {
 			if during.expires > 0 {
 				expires = time.Now().Add(during.expires)
 			}
-			rule := b.allowBelow(client, asked, expires)
+			rule := b.allowBelow(client.Client, asked, expires)
 			acting <- func() error { return during.act(b, engine, client, run, rule) }
 			if during.after != nil {
 				fatal(t, during.after(b, client, run, rule))
@@ -97,7 +98,7 @@ func TestRuleEnds(t *testing.T) {
 					t.Errorf("%s.txt: %v", file, err)
 				}
 			}
-			if list, err := client.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || len(list.Rules) != 0 || list.AuditError != "" {
+			if list, err := client.Rules.List(t.Context(), store.RuleFilter{Root: b.root}); err != nil || len(list.Rules) != 0 || list.AuditError != "" {
 				t.Errorf("the rules that hold are %+v, %v", list, err)
 			}
 			if _, err := client.Decide(t.Context(), decide(next, "y", regie.Decision{CallID: next.Reviews[0].CallID, Answer: regie.AnswerAllow},
@@ -121,7 +122,7 @@ func TestRulesRefuse(t *testing.T) {
 		"unknown":  {[]regie.ID{regie.NewID()}, regie.CodeNotFound},
 		"too many": {make([]regie.ID, 1001), regie.CodeBadRequest},
 	} {
-		if err := conn.Revoke(t.Context(), dispatch.RevokeRequest{RuleIDs: c.ids}); regie.CodeOf(err) != c.code {
+		if err := conn.Rules.Revoke(t.Context(), dispatch.RevokeRequest{RuleIDs: c.ids}); regie.CodeOf(err) != c.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -132,11 +133,11 @@ func TestAlteredRule(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("ok")))
 	conn, run := b.start(approval.Policy{})
-	rule := b.allowBelow(conn, b.parked(conn, run.SessionID).Approvals[0], time.Now().Add(time.Hour))
+	rule := b.allowBelow(conn.Client, b.parked(conn, run.SessionID).Approvals[0], time.Now().Add(time.Hour))
 	b.await(conn, run)
 	fatal(t, b.raw("UPDATE rules SET scope = replace(scope, 'docs', 'src')"))
 	says := "the log and the stored rule " + rule.ID.String() + " differ: scope"
-	if list, err := conn.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || list.Audit != nil || !strings.Contains(list.AuditError, says) {
+	if list, err := conn.Rules.List(t.Context(), store.RuleFilter{Root: b.root}); err != nil || list.Audit != nil || !strings.Contains(list.AuditError, says) {
 		t.Errorf("the list says %q, %v", list.AuditError, err)
 	}
 	view := b.round(conn, run.RoundID)

@@ -415,8 +415,6 @@ type service interface {
 	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
 	Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error)
 	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
-	Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error)
-	Revoke(ctx context.Context, in dispatch.RevokeRequest) error
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
 	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	Spent(ctx context.Context, root string) (store.Spent, error)

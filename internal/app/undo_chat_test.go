@@ -110,7 +110,7 @@ func TestUndoWaits(t *testing.T) {
 	}
 	u.parked(u.conn, session)
 	u.refused(regie.CodeRoundInProgress, "answer what it asks", dispatch.UndoRequest{Target: first.RoundID})
-	if _, err := u.conn.PlanUndo(t.Context(), dispatch.UndoRequest{Target: first.RoundID}); regie.CodeOf(err) != regie.CodeRoundInProgress {
+	if _, err := u.conn.Undos.Plan(t.Context(), dispatch.UndoRequest{Target: first.RoundID}); regie.CodeOf(err) != regie.CodeRoundInProgress {
 		t.Errorf("a plan: %v", err)
 	}
 	if _, err := u.conn.Stop(t.Context(), session); err != nil {
@@ -208,7 +208,7 @@ func TestUndoErased(t *testing.T) {
 		t.Errorf("%+v, %v", removed, err)
 	}
 	u.verified()
-	if _, err := u.conn.PlanUndo(t.Context(), dispatch.UndoRequest{Target: done.ID}); regie.CodeOf(err) != regie.CodeNotFound {
+	if _, err := u.conn.Undos.Plan(t.Context(), dispatch.UndoRequest{Target: done.ID}); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("a plan of what was removed: %v", err)
 	}
 	fatal(t, u.conn.Close())

@@ -142,7 +142,7 @@ func TestUndoCommandConflicts(t *testing.T) {
 	u.put("mode", "mine\n")
 	fatal(t, errors.Join(os.Remove(filepath.Join(u.root, "l")), os.Symlink("elsewhere", filepath.Join(u.root, "l"))))
 	mine := u.entries()
-	_, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), SessionID: run.SessionID})
+	_, err := u.conn.Undos.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), SessionID: run.SessionID})
 	if regie.CodeOf(err) != regie.CodeUndoConflict || !strings.Contains(err.Error(), "f (") || !strings.Contains(err.Error(), "gone (") || !strings.Contains(err.Error(), "l (") {
 		t.Errorf("got %v", err)
 	}

@@ -84,7 +84,7 @@ func TestUndoHostile(t *testing.T) {
 			root := u.root
 			fatal(t, c.hinder(u, func(name string) string { return filepath.Join(root, name) }))
 			if strings.HasPrefix(name, "the workspace") {
-				if _, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{Root: root}); regie.CodeOf(err) != regie.CodeFileNotFound || !strings.Contains(err.Error(), c.says) {
+				if _, err := u.conn.Undos.Undo(t.Context(), dispatch.UndoRequest{Root: root}); regie.CodeOf(err) != regie.CodeFileNotFound || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v", err)
 				}
 				return
@@ -140,7 +140,7 @@ func (u *undoing) refusedQuietly(says string, in dispatch.UndoRequest) {
 	if len(plan.Conflicts(in.Force)) != 1 {
 		u.t.Errorf("the plan has the conflicts %+v", plan.Conflicts(in.Force))
 	}
-	_, err := u.conn.Undo(u.t.Context(), in)
+	_, err := u.conn.Undos.Undo(u.t.Context(), in)
 	if regie.CodeOf(err) != regie.CodeUndoConflict || !strings.Contains(err.Error(), says) {
 		u.t.Errorf("got %q (%v), want UNDO_CONFLICT with %q", regie.CodeOf(err), err, says)
 	}
@@ -187,7 +187,7 @@ func TestUndoMeanwhile(t *testing.T) {
 		return nil
 	})
 	armed.Store(true)
-	done, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{Root: u.root})
+	done, err := u.conn.Undos.Undo(t.Context(), dispatch.UndoRequest{Root: u.root})
 	if err != nil || done.State != regie.UndoDone || done.Left() != 1 || armed.Load() {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -270,7 +270,7 @@ func undoAndDie(t *testing.T, in dying) {
 	}})
 	fatal(t, err)
 	left.Store(int64(in.After))
-	if _, err := conn.Undo(context.Background(), in.In); err != nil {
+	if _, err := conn.Undos.Undo(context.Background(), in.In); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -290,7 +290,7 @@ func TestUndoAgainstRuns(t *testing.T) {
 		var done regie.Undo
 		var failed error
 		var next dispatch.Run
-		wg.Go(func() { done, failed = other.Undo(t.Context(), dispatch.UndoRequest{Target: target}) })
+		wg.Go(func() { done, failed = other.Undos.Undo(t.Context(), dispatch.UndoRequest{Target: target}) })
 		wg.Go(func() {
 			in := u.request(everything)
 			in.SessionID, in.Text = session, "and"

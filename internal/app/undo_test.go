@@ -89,14 +89,14 @@ func (u *undoing) say(session regie.ID, text string) dispatch.Run {
 
 func (u *undoing) plan(in dispatch.UndoRequest) regie.UndoPlan {
 	u.t.Helper()
-	plan, err := u.conn.PlanUndo(u.t.Context(), in)
+	plan, err := u.conn.Undos.Plan(u.t.Context(), in)
 	fatal(u.t, err)
 	return plan
 }
 
 func (u *undoing) undo(in dispatch.UndoRequest) regie.Undo {
 	u.t.Helper()
-	done, err := u.conn.Undo(u.t.Context(), in)
+	done, err := u.conn.Undos.Undo(u.t.Context(), in)
 	fatal(u.t, err)
 	if done.State != regie.UndoDone || done.Left() > 0 {
 		u.t.Errorf("the undo is %s, %d files were left: %+v", done.State, done.Left(), done.Files)
@@ -109,7 +109,7 @@ func (u *undoing) undo(in dispatch.UndoRequest) regie.Undo {
 func (u *undoing) refused(code regie.Code, says string, in dispatch.UndoRequest) {
 	u.t.Helper()
 	before := u.tree()
-	_, err := u.conn.Undo(u.t.Context(), in)
+	_, err := u.conn.Undos.Undo(u.t.Context(), in)
 	if regie.CodeOf(err) != code || !strings.Contains(err.Error(), says) {
 		u.t.Errorf("got %q (%v), want %q with %q", regie.CodeOf(err), err, code, says)
 	}
@@ -166,7 +166,7 @@ func TestUndo(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(u.root, "a.txt")); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("a.txt has the permissions %v, %v", info.Mode(), err)
 	}
-	if _, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{Root: u.root}); regie.CodeOf(err) != regie.CodeNotFound {
+	if _, err := u.conn.Undos.Undo(t.Context(), dispatch.UndoRequest{Root: u.root}); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("a third undo: %v", err)
 	}
 
@@ -225,7 +225,7 @@ func TestUndoTwice(t *testing.T) {
 			if i%2 == 0 {
 				in.UndoID = same
 			}
-			_, errs[i] = []*app.Conn{u.conn, other}[i/4].Undo(t.Context(), in)
+			_, errs[i] = []*app.Conn{u.conn, other}[i/4].Undos.Undo(t.Context(), in)
 		})
 	}
 	wg.Wait()

@@ -44,7 +44,7 @@ type answering struct {
 // chooseModel says which model answers and which there are, or chooses another one.
 func chooseModel(c *Conversation, name string) {
 	if name != "" {
-		loadBeside(c, func(ctx context.Context) ([]dispatch.ProviderView, error) { return c.Control.Providers(ctx) },
+		loadBeside(c, func(ctx context.Context) ([]dispatch.ProviderView, error) { return c.Control.Catalog.Providers(ctx) },
 			func(providers []dispatch.ProviderView) { c.setModel(providers, name) })
 		return
 	}
@@ -59,7 +59,7 @@ func chooseModel(c *Conversation, name string) {
 		}
 		asking, cancel := context.WithTimeout(ctx, listWithin)
 		defer cancel()
-		has.list, has.err = c.Control.Models(asking)
+		has.list, has.err = c.Control.Catalog.Models(asking)
 		return has, nil
 	}, c.offerModels)
 }

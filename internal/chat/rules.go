@@ -74,7 +74,7 @@ func FindRule(ctx context.Context, control Control, root, name string) (store.St
 	}
 	return findOne(name, none, func(r *store.StandingRule) regie.ID { return r.ID },
 		func(id regie.ID, part string) ([]store.StandingRule, error) {
-			list, err := control.Rules(ctx, store.RuleFilter{Root: root, ID: id, Short: part})
+			list, err := control.Rules.List(ctx, store.RuleFilter{Root: root, ID: id, Short: part})
 			return list.Rules, err
 		})
 }

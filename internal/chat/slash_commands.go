@@ -213,7 +213,7 @@ func askAgain(c *Conversation, _ string) {
 
 func listRules(c *Conversation, _ string) {
 	filter := store.RuleFilter{Root: c.Request.Root}
-	loadBeside(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) },
+	loadBeside(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules.List(ctx, filter) },
 		c.Page.Rules)
 }
 
@@ -226,7 +226,7 @@ func revokeRule(c *Conversation, name string) {
 	loadBeside(c, func(ctx context.Context) (store.StandingRule, error) {
 		rule, err := FindRule(ctx, c.Control, root, name)
 		if err == nil {
-			err = c.Control.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}})
+			err = c.Control.Rules.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}})
 		}
 		return rule, err
 	}, func(rule store.StandingRule) { c.Note(Revoked(c.Text, &rule)) })
@@ -256,10 +256,10 @@ func showCache(c *Conversation, word string) {
 	root := c.Request.Root
 	loadBeside(c, func(ctx context.Context) (string, error) {
 		if word == "clear" {
-			cleared, err := c.Control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
+			cleared, err := c.Control.Cache.Clear(ctx, dispatch.ClearRequest{Root: root})
 			return c.Text.T("answers removed from the response cache: %d", int(cleared.Entries)), err
 		}
-		s, err := c.Control.CacheStats(ctx, root)
+		s, err := c.Control.Cache.Stats(ctx, root)
 		return c.Text.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved",
 			int(s.Entries), int(s.Hits), int(s.Saved)), err
 	}, c.Note)
@@ -298,7 +298,7 @@ func planUndo(c *Conversation, rest string) {
 		c.Renderer.ShowError(err)
 		return
 	}
-	loadBeside(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.PlanUndo(ctx, in) },
+	loadBeside(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.Undos.Plan(ctx, in) },
 		func(plan regie.UndoPlan) {
 			c.Renderer.Separate()
 			more := c.Page.UndoPlan(&plan, shownLines)
@@ -315,7 +315,7 @@ func planUndo(c *Conversation, rest string) {
 func confirmUndo(c *Conversation, plan *regie.UndoPlan, agreed dispatch.UndoRequest, more bool) {
 	keys := []Key{{yesNames, c.Text.T("[y] undo"), func() {
 		c.Stream.Own(agreed.UndoID, true)
-		loadBeside(c, func(ctx context.Context) (regie.Undo, error) { return c.Control.Undo(ctx, agreed) },
+		loadBeside(c, func(ctx context.Context) (regie.Undo, error) { return c.Control.Undos.Undo(ctx, agreed) },
 			func(undone regie.Undo) { c.Page.Undone(&undone) })
 	}}}
 	if more {

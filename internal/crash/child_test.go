@@ -78,7 +78,7 @@ func child(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newPerson(conn, plan, session, os.Getenv("REGIE_CRASH_ROOT"), settings, told)
+	p := newPerson(conn, conn.Undos, plan, session, os.Getenv("REGIE_CRASH_ROOT"), settings, told)
 	if err := p.live(ctx); err != nil {
 		return err
 	}

@@ -9,10 +9,10 @@
 //	world_test.go    what outlives the child: ledger and scripted model
 //	harness_test.go  lives and deaths; crash_test.go the tests of them
 //	check_test.go    what is left of a session, held to internal/invariant and to the files
-//	disk_test.go     a file system for SQLite that records; power_test.go drops the unsynced
-//	open_test.go     deaths while a database is opened, replayed or migrated
+//	disk_test.go     a file system for SQLite that records; power_loss_test.go drops the unsynced
+//	killed_migration_test.go  deaths while a database is opened, replayed or migrated
 //	nodes_test.go    several engines on one database (make nodes): fleet_test.go their processes,
-//	                 anywhere_test.go clients that ask any of them,
+//	                 any_engine_test.go clients that ask any of them,
 //	                 interruption_test.go the downtime of a lost engine's sessions
 //
 // All of it is test code behind the build tag "faults"; make crash runs it. The harness has one

@@ -162,7 +162,7 @@ func (h *harness) person(ctx context.Context, own *sqlite.Store, p plan) (sessio
 	settings.Provider, settings.Model = "openai", "scripted"
 	var mu sync.Mutex
 	acked := int64(0)
-	one := newPerson(clients, p, session, h.work(p.seed), settings, told)
+	one := newPerson(clients, clients, p, session, h.work(p.seed), settings, told)
 	one.patience, one.many = 3*time.Minute, true
 	one.heard = func(seq int64) {
 		mu.Lock()

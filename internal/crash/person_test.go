@@ -31,15 +31,20 @@ type control interface {
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
 	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
-	Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error)
 	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
+}
+
+// undos is the noun of the control that a person uses.
+type undos interface {
+	Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error)
 }
 
 // person follows the plan of one session in one process. What an earlier process said is said again
 // first, as a client does that does not know whether it was heard.
 type person struct {
 	conn     control
+	undos    undos
 	plan     plan
 	session  regie.ID
 	root     string
@@ -62,9 +67,9 @@ type person struct {
 	rang  chan struct{}
 }
 
-func newPerson(conn control, p plan, session regie.ID, root string, settings config.Config, told *journal) *person {
+func newPerson(conn control, undos undos, p plan, session regie.ID, root string, settings config.Config, told *journal) *person {
 	return &person{
-		conn: conn, plan: p, session: session, root: root, settings: settings, told: told, said: map[string]bool{}, done: map[string]bool{},
+		conn: conn, undos: undos, plan: p, session: session, root: root, settings: settings, told: told, said: map[string]bool{}, done: map[string]bool{},
 		rang: make(chan struct{}, 1), patience: 20 * time.Second, heard: func(seq int64) { fmt.Printf("ack %d\n", seq) },
 	}
 }
@@ -387,7 +392,7 @@ func (p *person) undo(ctx context.Context) (over bool, err error) {
 
 func (p *person) sayUndo(ctx context.Context, key string, in dispatch.UndoRequest) (bool, error) {
 	return p.say(invariant.Entry{Key: key, Undo: &in}, func(*invariant.Entry) error {
-		done, err := p.conn.Undo(ctx, in)
+		done, err := p.undos.Undo(ctx, in)
 		if err == nil {
 			p.undone = done.ID
 		}

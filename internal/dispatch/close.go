@@ -63,11 +63,11 @@ func (d *Dispatcher) Close(why error) {
 	d.wg.Wait()
 	d.cancel(engine.ErrShutdown)
 	d.mu.Lock()
-	ends := d.leases != nil && !d.leaseLet
-	d.leaseLet = true
+	ends := d.lease.leases != nil && !d.lease.released
+	d.lease.released = true
 	d.mu.Unlock()
 	if ends {
-		d.endLease()
+		d.lease.end()
 	}
 }
 

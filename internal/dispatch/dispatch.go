@@ -55,25 +55,11 @@ type Dispatcher struct {
 	closing chan struct{} // closed with it
 	closed  chan struct{} // closed once Close is called
 
-	leases                Leases // nil where the engine lock keeps others away
-	place                 string
-	leaseEnds, leaseEnded chan struct{}
-	leaseLet              bool
-	renewed               atomic.Pointer[time.Time] // when the lease was last asked for that holds
-	holding               sync.Mutex                // Hold is called once at a time
-
-	undos   func(context.Context) error // ends those that were left in the middle
-	undoing bool                        // it runs
-	// by round: what this engine could not go on with, where other engines share the database
-	alone map[regie.ID]leftAlone
-
+	lease    leaseKeeper
+	takeover takeover
 	watchdog watchdog
-
-	looking *time.Timer // looks at the queues once a reservation is over, at looksAt
-	looksAt time.Time
-
-	looks map[regie.ID]struct{} // rounds that run here and that another process may have said something about
-	look  chan struct{}         // holds one token at most
+	slots    slotQueue
+	stops    stopRelay
 }
 
 // holding is a round that runs here, or is about to. Its contexts are those of engine.Run.
@@ -102,9 +88,11 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{},
 		failed: map[regie.ID]error{},
 		queue:  newClock(), closing: make(chan struct{}), closed: make(chan struct{}),
-		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
-		look: make(chan struct{}, 1),
+		rounds: map[regie.ID]regie.ID{},
 	}
+	d.lease.d, d.watchdog.d, d.slots.d = d, d, d
+	d.takeover = takeover{d: d, alone: map[regie.ID]leftAlone{}}
+	d.stops = stopRelay{d: d, rounds: map[regie.ID]struct{}{}, wake: make(chan struct{}, 1)}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(d.base, d.hub.wakeReaders)
 	return d
@@ -115,11 +103,11 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 // that no resumed round finds an overdue question open (decision 11). Call it once, under the
 // engine lock.
 func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
-	if err := d.beginLease(ctx); err != nil {
+	if err := d.lease.begin(ctx); err != nil {
 		return nil, err
 	}
-	if d.undos != nil {
-		if err := d.undos(ctx); err != nil {
+	if d.takeover.undos != nil {
+		if err := d.takeover.undos(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -134,17 +122,17 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.leases != nil {
+	if d.lease.leases != nil {
 		d.wg.Add(2)
-		go d.deliverStops()
-		go d.keepAdopting()
+		go d.stops.deliverStops()
+		go d.takeover.keepAdopting()
 	}
 	left := make([]regie.ID, len(orphans))
 	for i, orphan := range orphans {
 		left[i] = orphan.RoundID
 	}
-	rounds := d.takeUp(ctx, left)
-	rounds = append(rounds, d.lookAtQueues(ctx, regie.ID{})...)
+	rounds := d.takeover.resumeRounds(ctx, left)
+	rounds = append(rounds, d.slots.startRounds(ctx, regie.ID{})...)
 	d.ResumeProviderWaits(ctx)
 	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.endOverdue)
 }
@@ -172,7 +160,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 		return accepted, nil
 	case accepted.Position > 0:
 		fault.Point(fault.QueueAfter)
-		d.lookAtQueues(ctx, in.SessionID) // a slot may be free by now, or somebody is to let go
+		d.slots.startRounds(ctx, in.SessionID) // a slot may be free by now, or somebody is to let go
 		return accepted, nil
 	}
 	fault.Point(fault.SubmitAfter)
@@ -284,10 +272,10 @@ func (d *Dispatcher) startRound(claimed store.Claimed, h *holding) {
 	d.mu.Lock()
 	delete(d.failed, session)
 	d.rounds[session], h.of = id, session
-	delete(d.alone, id)
-	d.armWatchdog()
+	delete(d.takeover.alone, id)
+	d.watchdog.arm()
 	d.mu.Unlock()
-	pulse := d.notePulse(h)
+	pulse := d.watchdog.notePulse(h)
 	if pulse != nil {
 		pulse(0)
 	}
@@ -313,8 +301,8 @@ func (d *Dispatcher) startRound(claimed store.Claimed, h *holding) {
 			d.mu.Lock()
 			d.failed[session] = h.err
 			d.mu.Unlock()
-			d.leaveAlone(id)
-			d.stoodStill(id)
+			d.takeover.leaveAlone(id)
+			d.watchdog.noteLost(id)
 		}
 		d.dropHolding(id, h)
 		d.hub.Commit(session, nil) // wakes the streams that wait for the end of this round
@@ -322,7 +310,7 @@ func (d *Dispatcher) startRound(claimed store.Claimed, h *holding) {
 			d.endStopped(id, stopped.Word)
 		}
 		d.followUp(session, left.Next, h)
-		d.lookAtQueues(context.WithoutCancel(d.base), session) // its slot is free
+		d.slots.startRounds(context.WithoutCancel(d.base), session) // its slot is free
 		if left.Waits {
 			d.queue.Parked()
 		}
@@ -378,12 +366,12 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	// round to an end or a wait.
 	err = d.resumeRound(ctx, round)
 	if errors.Is(err, ErrNoProvider) {
-		d.leaveAlone(round)
+		d.takeover.leaveAlone(round)
 		freeSlot(ctx, d, round, err)
 		return nil
 	}
 	if errors.Is(err, store.ErrQueued) {
-		d.lookAtQueues(ctx, now.SessionID)
+		d.slots.startRounds(ctx, now.SessionID)
 		return nil
 	}
 	if err == nil || errors.Is(err, errHeld) || errors.Is(err, store.ErrElsewhere) ||
@@ -438,7 +426,7 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	}
 	fault.Point(fault.ResumeAfter)
 	ctx = context.WithoutCancel(ctx)
-	defer d.lookAtQueues(ctx, now.SessionID)
+	defer d.slots.startRounds(ctx, now.SessionID)
 	// Read again: an answer to the paused round in between left the resume to this call.
 	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
 		// another engine ended it meanwhile, and the pause held the round that comes after it

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -25,14 +27,25 @@ type Leases interface {
 // elsewhere within leaseTTL and a third.
 const leaseTTL = 6 * time.Second
 
+// leaseKeeper holds the lease of this process and renews it.
+type leaseKeeper struct {
+	d           *Dispatcher
+	leases      Leases // nil where the engine lock keeps others away
+	place       string
+	ends, ended chan struct{}
+	released    bool
+	renewed     atomic.Pointer[time.Time] // when the lease was last asked for that holds
+	holding     sync.Mutex                // Hold is called once at a time
+}
+
 // Share makes this dispatcher respect the leases of other processes and take over what they leave;
 // queue is the common queue. Call it before Start. Of all holders with a name that begins with
 // place only one lives at a time, now this one: it need not wait for the end of their leases.
 func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
-	d.leases, d.queue, d.place = leases, queue, place
+	d.lease.leases, d.queue, d.lease.place = leases, queue, place
 	d.hub.mu.Lock()
 	defer d.hub.mu.Unlock()
-	d.hub.foreign = d.checkSession
+	d.hub.foreign = d.stops.checkSession
 }
 
 // errLeaseLost ends rounds here after a failed renewal of the lease: another process may have taken
@@ -42,29 +55,29 @@ var errLeaseLost = errors.Join(engine.ErrShutdown, errors.New("the lease could n
 // Hold takes the lease for a process that runs nothing, and stores what takes a while: Start does
 // so for the others. Close ends it.
 func (d *Dispatcher) Hold(ctx context.Context) error {
-	d.holding.Lock()
-	defer d.holding.Unlock()
-	if d.renewed.Load() != nil {
+	d.lease.holding.Lock()
+	defer d.lease.holding.Unlock()
+	if d.lease.renewed.Load() != nil {
 		return nil
 	}
-	return d.beginLease(ctx)
+	return d.lease.begin(ctx)
 }
 
-// beginLease takes the first lease, and keeps it until endLease.
-func (d *Dispatcher) beginLease(ctx context.Context) error {
-	if d.leases == nil {
+// begin takes the first lease, and keeps it until end.
+func (l *leaseKeeper) begin(ctx context.Context) error {
+	if l.leases == nil {
 		return nil
 	}
-	if err := d.leases.Succeed(ctx, d.place); err != nil {
+	if err := l.leases.Succeed(ctx, l.place); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := d.leases.Lease(ctx, d.holder, leaseTTL); err != nil {
+	if err := l.leases.Lease(ctx, l.d.holder, leaseTTL); err != nil {
 		return err
 	}
-	d.renewed.Store(&began)
-	d.leaseEnds, d.leaseEnded = make(chan struct{}), make(chan struct{})
-	go d.keepLease(began)
+	l.renewed.Store(&began)
+	l.ends, l.ended = make(chan struct{}), make(chan struct{})
+	go l.keep(began)
 	return nil
 }
 
@@ -78,22 +91,22 @@ func timeSince(moment time.Time) time.Duration {
 // Left is for how long from now no other process can take over what this one has claimed; zero or
 // less where one may have. It means nothing where no other process can.
 func (d *Dispatcher) Left() time.Duration {
-	renewed := d.renewed.Load()
+	renewed := d.lease.renewed.Load()
 	if renewed == nil {
 		return 0
 	}
 	return leaseTTL - leaseTTL/10 - timeSince(*renewed)
 }
 
-// keepLease renews the lease, and does nothing else: what waits for anything must not keep it from
+// keep renews the lease, and does nothing else: what waits for anything must not keep it from
 // that. It goes on while what runs here comes to its end.
-func (d *Dispatcher) keepLease(renewed time.Time) {
-	defer close(d.leaseEnded)
+func (l *leaseKeeper) keep(renewed time.Time) {
+	defer close(l.ended)
 	tick := time.NewTicker(leaseTTL / 3)
 	defer tick.Stop()
 	for outdated := false; ; {
 		select {
-		case <-d.leaseEnds:
+		case <-l.ends:
 			return
 		case <-tick.C:
 		}
@@ -101,24 +114,24 @@ func (d *Dispatcher) keepLease(renewed time.Time) {
 		// left to rely on: its next write would be refused if another one has taken over, and what
 		// it would do before that write is not to be done.
 		if timeSince(renewed) > leaseTTL {
-			d.loseAll()
+			l.d.loseAll()
 		}
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.base), leaseTTL/2)
-		err := d.leases.Lease(ctx, d.holder, leaseTTL)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.d.base), leaseTTL/2)
+		err := l.leases.Lease(ctx, l.d.holder, leaseTTL)
 		cancel()
 		switch {
 		case errors.Is(err, store.ErrNewerSchema) && !outdated:
 			outdated = true
-			d.log.Error("this engine ends", "code", string(regie.CodeOf(err)), "error", err)
-			go d.Close(err) // which waits for the end of this goroutine
+			l.d.log.Error("this engine ends", "code", string(regie.CodeOf(err)), "error", err)
+			go l.d.Close(err) // which waits for the end of this goroutine
 			continue
 		case err != nil:
-			d.log.Warn("the database did not renew this engine's lease", "error", err)
+			l.d.log.Warn("the database did not renew this engine's lease", "error", err)
 			continue
 		}
 		renewed = began
-		d.renewed.Store(&began)
+		l.renewed.Store(&began)
 	}
 }
 
@@ -132,16 +145,16 @@ func (d *Dispatcher) loseAll() {
 	}
 }
 
-// endLease lets go of the lease, after all rounds have ended here.
-func (d *Dispatcher) endLease() {
-	if d.leaseEnds == nil {
+// end lets go of the lease, after all rounds have ended here.
+func (l *leaseKeeper) end() {
+	if l.ends == nil {
 		return
 	}
-	close(d.leaseEnds)
-	<-d.leaseEnded
+	close(l.ends)
+	<-l.ended
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTTL)
 	defer cancel()
-	if err := d.leases.EndLease(ctx, d.holder); err != nil {
-		d.log.Warn("this engine's lease ends by itself", "error", err)
+	if err := l.leases.EndLease(ctx, l.d.holder); err != nil {
+		l.d.log.Warn("this engine's lease ends by itself", "error", err)
 	}
 }

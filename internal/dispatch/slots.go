@@ -23,47 +23,54 @@ const reserveFor = 30 * time.Second
 // on here.
 const maxLooks = 100
 
-// lookAtQueues starts the rounds that a free slot allows, and asks rounds to yield at their next
+// slotQueue starts queued rounds. Its fields are under the dispatcher's lock.
+type slotQueue struct {
+	d       *Dispatcher
+	timer   *time.Timer // looks at the queues once a reservation is over, at looksAt
+	looksAt time.Time
+}
+
+// startRounds starts the rounds that a free slot allows, and asks rounds to yield at their next
 // exchange to a waiting chat. It looks at the owner of a session, or at all for the zero ID, and
 // returns the rounds that now run here.
-func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (started []regie.ID) {
+func (s *slotQueue) startRounds(ctx context.Context, session regie.ID) (started []regie.ID) {
 	for range maxLooks {
-		d.mu.Lock()
-		ended := d.ended != nil
-		d.mu.Unlock()
+		s.d.mu.Lock()
+		ended := s.d.ended != nil
+		s.d.mu.Unlock()
 		if ended { // what waits is for the next engine
 			return started
 		}
-		view, err := d.store.Queues(ctx, session)
+		view, err := s.d.store.Queues(ctx, session)
 		if err != nil {
-			if d.base.Err() == nil {
-				d.log.Warn("the queue of runs could not be looked at", "code", string(regie.CodeOf(err)), "error", err)
+			if s.d.base.Err() == nil {
+				s.d.log.Warn("the queue of runs could not be looked at", "code", string(regie.CodeOf(err)), "error", err)
 			}
 			return started
 		}
 		for _, r := range view.Yield {
-			d.haveYield(r.RoundID)
+			s.askToYield(r.RoundID)
 		}
 		for _, r := range view.Queued { // one that was queued while it ran here lets go
-			d.haveYield(r.RoundID)
+			s.askToYield(r.RoundID)
 		}
-		d.lookWhen(view.Until)
+		s.lookAt(view.Until)
 		again := false
 		for _, r := range view.Start {
-			left, err := d.startQueued(ctx, r.RoundID)
+			left, err := s.startQueued(ctx, r.RoundID)
 			switch again = again || left; {
 			case err == nil:
 				started = append(started, r.RoundID)
 			case regie.CodeOf(err) != regie.CodeConflict:
-				d.log.Warn("a queued run waits for the next engine", "round", r.RoundID.String(), "error", err)
+				s.d.log.Warn("a queued run waits for the next engine", "round", r.RoundID.String(), "error", err)
 			}
 		}
 		if len(view.Start)+len(view.Moved) > 0 {
-			if view, err = d.store.Queues(ctx, session); err == nil && len(view.Moved) > 0 {
-				err = d.store.TellPlaces(ctx, view.Moved)
+			if view, err = s.d.store.Queues(ctx, session); err == nil && len(view.Moved) > 0 {
+				err = s.d.store.TellPlaces(ctx, view.Moved)
 			}
-			if err != nil && d.base.Err() == nil {
-				d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)),
+			if err != nil && s.d.base.Err() == nil {
+				s.d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)),
 					"error", err)
 			}
 		}
@@ -76,30 +83,30 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 
 // startQueued claims a queued round and runs it. It reports whether it left the queue without
 // running, because this engine cannot go on with it: then the next one can start.
-func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, err error) {
-	round, err := d.store.Round(ctx, id)
+func (s *slotQueue) startQueued(ctx context.Context, id regie.ID) (left bool, err error) {
+	round, err := s.d.store.Round(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	if why := d.serves(round); why != nil {
-		d.leaveAlone(id)
-		if d.leases != nil && !d.leftLong(id) { // another engine may
+	if why := s.d.serves(round); why != nil {
+		s.d.takeover.leaveAlone(id)
+		if s.d.lease.leases != nil && !s.d.takeover.leftLong(id) { // another engine may
 			return false, errHeld
 		}
-		d.log.Warn("a queued run is left as it is", "round", id.String(), "error", why)
-		return true, errors.Join(errHeld, setAside(ctx, d, round, why))
+		s.d.log.Warn("a queued run is left as it is", "round", id.String(), "error", why)
+		return true, errors.Join(errHeld, setAside(ctx, s.d, round, why))
 	}
-	h, err := d.reserveRound(id)
+	h, err := s.d.reserveRound(id)
 	if err != nil {
 		return false, err
 	}
-	claimed, err := d.store.Claim(ctx, id, d.holder)
+	claimed, err := s.d.store.Claim(ctx, id, s.d.holder)
 	if err != nil {
-		d.letGo(ctx, id, h)
+		s.d.letGo(ctx, id, h)
 		return false, err
 	}
 	fault.Point(fault.QueueStartAfter)
-	d.startRound(claimed, h)
+	s.d.startRound(claimed, h)
 	return false, nil
 }
 
@@ -107,7 +114,7 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 // On a shared database another engine may continue it, so the release waits as long as the
 // watchdog.
 func freeSlot(ctx context.Context, d *Dispatcher, id regie.ID, why error) {
-	if d.leases != nil && !d.leftLong(id) {
+	if d.lease.leases != nil && !d.takeover.leftLong(id) {
 		return
 	}
 	round, err := d.store.Round(ctx, id)
@@ -121,18 +128,18 @@ func freeSlot(ctx context.Context, d *Dispatcher, id regie.ID, why error) {
 
 // leftLong reports whether a round was left alone here for longer than the watchdog has rounds
 // stand still.
-func (d *Dispatcher) leftLong(round regie.ID) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r, left := d.alone[round]
-	return left && d.watchdog.after > 0 && time.Since(r.since) > d.watchdog.after
+func (t *takeover) leftLong(round regie.ID) bool {
+	t.d.mu.Lock()
+	defer t.d.mu.Unlock()
+	r, left := t.alone[round]
+	return left && t.d.watchdog.after > 0 && time.Since(r.since) > t.d.watchdog.after
 }
 
-// haveYield has a round that runs here let another one go first, before its next model call.
-func (d *Dispatcher) haveYield(round regie.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h := d.running[round]; h != nil {
+// askToYield has a round that runs here let another one go first, before its next model call.
+func (s *slotQueue) askToYield(round regie.ID) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if h := s.d.running[round]; h != nil {
 		h.yields = true
 	}
 }
@@ -161,30 +168,30 @@ func (d *Dispatcher) Yields(round regie.ID) bool {
 	return false
 }
 
-// lookWhen looks at the queue again once a reservation is over.
-func (d *Dispatcher) lookWhen(at time.Time) {
+// lookAt looks at the queue again once a reservation is over.
+func (s *slotQueue) lookAt(at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended != nil || d.looking != nil && !at.Before(d.looksAt) && d.looksAt.After(time.Now()) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if s.d.ended != nil || s.timer != nil && !at.Before(s.looksAt) && s.looksAt.After(time.Now()) {
 		return // it looks before
 	}
-	if d.looking != nil {
-		d.looking.Stop()
+	if s.timer != nil {
+		s.timer.Stop()
 	}
-	d.looksAt = at
-	d.looking = time.AfterFunc(time.Until(at)+time.Millisecond, func() {
-		d.mu.Lock()
-		ended := d.ended != nil
+	s.looksAt = at
+	s.timer = time.AfterFunc(time.Until(at)+time.Millisecond, func() {
+		s.d.mu.Lock()
+		ended := s.d.ended != nil
 		if !ended {
-			d.wg.Add(1)
+			s.d.wg.Add(1)
 		}
-		d.mu.Unlock()
+		s.d.mu.Unlock()
 		if !ended {
-			defer d.wg.Done()
-			d.lookAtQueues(context.WithoutCancel(d.base), regie.ID{})
+			defer s.d.wg.Done()
+			s.startRounds(context.WithoutCancel(s.d.base), regie.ID{})
 		}
 	})
 }
@@ -200,7 +207,7 @@ func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID,
 	}
 	out, err := d.store.RequestControl(ctx, store.Control{SessionID: session, For: reserveFor, Ask: ask})
 	if err == nil {
-		d.lookAtQueues(context.WithoutCancel(ctx), session)
+		d.slots.startRounds(context.WithoutCancel(ctx), session)
 	}
 	return out, err
 }
@@ -209,7 +216,7 @@ func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID,
 func (d *Dispatcher) ReleaseControl(ctx context.Context, session regie.ID) error {
 	err := d.store.ReleaseControl(ctx, session)
 	if err == nil {
-		d.lookAtQueues(context.WithoutCancel(ctx), session)
+		d.slots.startRounds(context.WithoutCancel(ctx), session)
 	}
 	return err
 }

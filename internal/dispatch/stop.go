@@ -21,7 +21,7 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRe
 	fault.Point(fault.StopAfter)
 	ctx = context.WithoutCancel(ctx) // a word that is stored is obeyed
 	if word == regie.StopPause {
-		defer d.lookAtQueues(ctx, session) // its slot is free
+		defer d.slots.startRounds(ctx, session) // its slot is free
 	}
 	for try := 1; ; try++ {
 		if d.deliverStop(round, word) || word == regie.StopPause {

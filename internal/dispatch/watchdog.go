@@ -28,6 +28,7 @@ const (
 
 // watchdog is that of this process. All of it but the time is under the dispatcher's lock.
 type watchdog struct {
+	d     *Dispatcher
 	after time.Duration // 0: there is none
 	began time.Time
 	timer *time.Timer   // nil while there is nothing to look at
@@ -39,16 +40,16 @@ type watchdog struct {
 
 // Watchdog stops rounds without progress for so long; zero stops none. Call it before Start.
 func (d *Dispatcher) Watchdog(after time.Duration) {
-	d.watchdog = watchdog{after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
+	d.watchdog = watchdog{d: d, after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
 }
 
 // notePulse returns told that a round lives (engine.Pulse).
-func (d *Dispatcher) notePulse(h *holding) engine.Pulse {
-	if d.watchdog.after == 0 {
+func (w *watchdog) notePulse(h *holding) engine.Pulse {
+	if w.after == 0 {
 		return nil
 	}
 	return func(within time.Duration) {
-		due := int64(time.Since(d.watchdog.began) + within + d.watchdog.after)
+		due := int64(time.Since(w.began) + within + w.after)
 		for before := h.due.Load(); (within == 0 || before < due) && !h.given.Load(); before = h.due.Load() {
 			if h.due.CompareAndSwap(before, due) {
 				return
@@ -57,39 +58,38 @@ func (d *Dispatcher) notePulse(h *holding) engine.Pulse {
 	}
 }
 
-// armWatchdog has the watchdog look around, if it does not already. The lock is held.
-func (d *Dispatcher) armWatchdog() {
-	if w := &d.watchdog; w.after > 0 && w.timer == nil && d.ended == nil {
+// arm has the watchdog look around, if it does not already. The lock is held.
+func (w *watchdog) arm() {
+	if w.after > 0 && w.timer == nil && w.d.ended == nil {
 		w.looks = time.Since(w.began) + lookEvery
-		w.timer = time.AfterFunc(lookEvery, d.lookAround)
+		w.timer = time.AfterFunc(lookEvery, w.lookAround)
 	}
 }
 
-// stoodStill notes a round that stopped here without an end: nothing works on it, and it is not
+// noteLost notes a round that stopped here without an end: nothing works on it, and it is not
 // over.
-func (d *Dispatcher) stoodStill(round regie.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if w := &d.watchdog; w.after > 0 && w.lost[round] == 0 {
+func (w *watchdog) noteLost(round regie.ID) {
+	w.d.mu.Lock()
+	defer w.d.mu.Unlock()
+	if w.after > 0 && w.lost[round] == 0 {
 		w.lost[round] = time.Since(w.began) + w.after
-		d.armWatchdog()
+		w.arm()
 	}
 }
 
 // lookAround runs on the timer: it finds the rounds without progress for too long.
-func (d *Dispatcher) lookAround() {
-	d.mu.Lock()
-	if d.ended != nil {
-		d.mu.Unlock()
+func (w *watchdog) lookAround() {
+	w.d.mu.Lock()
+	if w.d.ended != nil {
+		w.d.mu.Unlock()
 		return
 	}
-	d.wg.Add(1)
-	defer d.wg.Done()
-	w := &d.watchdog
+	w.d.wg.Add(1)
+	defer w.d.wg.Done()
 	now := time.Since(w.began)
 	late := now-w.looks > stalled
 	var gone []regie.ID
-	for round, h := range d.running {
+	for round, h := range w.d.running {
 		due := time.Duration(h.due.Load())
 		switch {
 		case late && !h.given.Load() && due > 0: // nothing could happen here, so it has its time anew
@@ -101,67 +101,67 @@ func (d *Dispatcher) lookAround() {
 			h.given.Store(true)
 			h.due.Store(int64(now + lookEvery))
 			h.cancel(engine.Stopped{Word: regie.StopWatchdog, Quiet: w.after})
-			d.log.Warn("nothing happens in a run: it is stopped", "round", round.String(), "after", w.after.String())
+			w.d.log.Warn("nothing happens in a run: it is stopped", "round", round.String(), "after", w.after.String())
 		}
 	}
 	for round, due := range w.lost {
-		if d.running[round] == nil && due <= now {
+		if w.d.running[round] == nil && due <= now {
 			gone = append(gone, round)
 		}
-		if d.running[round] != nil || due <= now { // somebody has taken it up, or it is ended now
+		if w.d.running[round] != nil || due <= now { // somebody has taken it up, or it is ended now
 			delete(w.lost, round)
 		}
 	}
-	if w.timer = nil; len(d.running)+len(w.lost) > 0 {
-		d.armWatchdog()
+	if w.timer = nil; len(w.d.running)+len(w.lost) > 0 {
+		w.arm()
 	}
-	d.mu.Unlock()
+	w.d.mu.Unlock()
 	for _, round := range gone {
-		d.endQuiet(context.WithoutCancel(d.base), round)
+		w.endQuiet(context.WithoutCancel(w.d.base), round)
 	}
 }
 
 // endQuiet takes a round from a holder that does not obey, or takes up an abandoned one, to end it.
 // The former holder cannot write any more (invariant 8).
-func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
-	d.mu.Lock()
-	h := d.running[round]
+func (w *watchdog) endQuiet(ctx context.Context, round regie.ID) {
+	w.d.mu.Lock()
+	h := w.d.running[round]
 	if h != nil && (h.over || !h.given.Load()) { // it obeys after all, or is another one by now
-		d.mu.Unlock()
+		w.d.mu.Unlock()
 		return
 	}
 	if h != nil {
 		h.lost = true
 	}
-	d.mu.Unlock()
+	w.d.mu.Unlock()
 	if h != nil { // its goroutine is not waited for any more
-		d.dropHolding(round, h)
-		d.wg.Done()
+		w.d.dropHolding(round, h)
+		w.d.wg.Done()
 	}
-	now, err := d.store.Round(ctx, round)
+	now, err := w.d.store.Round(ctx, round)
 	if err != nil || now.State != regie.RoundRunning || now.Stop == regie.StopPause {
 		if err != nil {
-			d.stoodStill(round)
+			w.noteLost(round)
 		}
 		return
 	}
-	h, err = d.reserveRound(round)
+	h, err = w.d.reserveRound(round)
 	if err != nil { // somebody runs it by now
 		return
 	}
-	h.cancel(engine.Stopped{Word: regie.StopWatchdog, Quiet: d.watchdog.after})
-	claimed, err := d.store.Claim(ctx, round, d.holder)
+	h.cancel(engine.Stopped{Word: regie.StopWatchdog, Quiet: w.after})
+	claimed, err := w.d.store.Claim(ctx, round, w.d.holder)
 	if err != nil {
-		d.letGo(ctx, round, h)
+		w.d.letGo(ctx, round, h)
 		if !errors.Is(err, store.ErrElsewhere) && !errors.Is(err, store.ErrQueued) &&
 			regie.CodeOf(err) != regie.CodeConflict {
-			d.log.Warn("a run in which nothing happens could not be ended yet", "round", round.String(), "code",
+			w.d.log.Warn("a run in which nothing happens could not be ended yet", "round", round.String(), "code",
 				string(regie.CodeOf(err)), "error", err)
-			d.stoodStill(round)
+			w.noteLost(round)
 		}
 		return
 	}
 	fault.Point(fault.ClaimAfter)
-	d.log.Warn("nobody goes on with a run: it is ended", "round", round.String())
-	d.startRound(claimed, h)
+	w.d.log.Warn("nobody goes on with a run: it is ended", "round", round.String())
+	w.d.startRound(claimed, h)
 }

@@ -6,13 +6,13 @@
 // the roundState and the other parts:
 //
 //	roundState     state.go, messages.go  the round as stored, its stop word, its messages
-//	promptHead     head.go                levels, tools and dialect of a request
-//	targetList     fallback.go, network.go  providers that may be asked, their failures and prices
-//	contextBudget  context.go, thread.go, summary.go, warm.go  the thread and its size
+//	promptHead     prompt_head.go         levels, tools and dialect of a request
+//	targetList     fallback.go, network_wait.go  providers to ask, their failures, prices
+//	contextBudget  context.go, thread.go, summary.go, thread_cache.go  the thread and its size
 //	money          money.go               caps, reservations, costs
-//	modelCall      model.go, cached.go    attempts, stream, response cache
+//	modelCall      model.go, response_cache.go  attempts, stream, response cache
 //	planner        plan.go                calls of a reply
-//	toolRunner     runner.go, early.go    tools, and queries that start with the reply
+//	toolRunner     runner.go, early_calls.go  tools, and queries that start with the reply
 //	callHooks      hooks.go               hooks of calls and rounds
 //	judge          judge.go               verdicts under the rules of the moment
 //	asker          ask.go                 approvals and questions
@@ -20,10 +20,10 @@
 //	callBatch      calls.go               the calls of the exchange, results in order, intents
 //	closer         closing.go             what follows a batch or an answer
 //	enricher       enrich.go              files that messages name
-//	loopGuard      guard.go               repetition and loops; limits.go has the counters
+//	loopGuard      loop_guard.go          repetition and loops; limits.go has the counters
 //
-// stop.go ends, pauses and releases rounds; memo.go keeps values that never change. show.go and
-// replay.go rebuild stored requests.
+// stop.go ends, pauses and releases rounds; memo.go keeps values that never change. prompt_view.go
+// and replay.go rebuild stored requests.
 //
 // # Goroutines
 //

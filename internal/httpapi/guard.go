@@ -51,7 +51,7 @@ var open = []string{"/healthz", "/readyz", "/version"}
 
 // Wrap returns a handler that lets a request through to next where it may be here.
 func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
-	s := &server{Config: Config{Translate: translate, Refused: g.Refused, Mounts: g.Mounts}}
+	s := &responder{translate, g.Mounts, g.Refused}
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setSecurityHeaders(w.Header())
@@ -80,7 +80,7 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 }
 
 // checkRequest lets in who shows a token, and has others told why not.
-func (g *Guard) checkRequest(w http.ResponseWriter, r *http.Request, s *server, next http.Handler) {
+func (g *Guard) checkRequest(w http.ResponseWriter, r *http.Request, s *responder, next http.Handler) {
 	if inAddress(r.URL) {
 		s.refuseRequest(w, r, "address", regie.Errorf(regie.CodeBadRequest,
 			"a token in an address ends up in logs and histories: send it as Authorization: Bearer …, and revoke this one if it is real"))
@@ -108,7 +108,7 @@ func (g *Guard) checkRequest(w http.ResponseWriter, r *http.Request, s *server, 
 
 // turnAway answers a caller without a valid token. It does not throttle: a secret has 256 random
 // bits, and a text of another form is not looked up.
-func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err error, tried bool) {
+func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *responder, err error, tried bool) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
 	if tried {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="invalid_token"`)

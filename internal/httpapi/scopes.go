@@ -25,7 +25,7 @@ var sameAs = map[string]string{
 func scopeOf(id string) regie.TokenScope { return control.RequiredScope(cmp.Or(sameAs[id], id)) }
 
 // requireScope limits a handler to tokens with a scope. Without a scope it serves no request.
-func (s *server) requireScope(scope regie.TokenScope, serve http.HandlerFunc) http.HandlerFunc {
+func (s *responder) requireScope(scope regie.TokenScope, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := access.From(r.Context())
 		switch {
@@ -45,7 +45,7 @@ func (s *server) requireScope(scope regie.TokenScope, serve http.HandlerFunc) ht
 
 // requireOwner has a handler serve only those who see all workspaces: what it says is of all of
 // them together.
-func (s *server) requireOwner(serve http.HandlerFunc) http.HandlerFunc {
+func (s *responder) requireOwner(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if caller := access.From(r.Context()); caller != nil && caller.Restricted() {
 			s.refuseRequest(w, r, "scope", access.ErrRestricted)

@@ -83,7 +83,7 @@ func Handler(c Config) http.Handler {
 	if c.Open == nil {
 		c.Open = func(int) {}
 	}
-	s := &server{Config: c}
+	s := &server{c, responder{c.Translate, c.Mounts, c.Refused}}
 	mux := http.NewServeMux()
 	s.serveAbout(mux)
 	for pattern, mount := range c.Mounts {
@@ -122,7 +122,7 @@ func trustCaller(next http.Handler) http.Handler {
 
 // requirePlainPath refuses other spellings of a path: the mux would redirect them with a page and
 // no code.
-func (s *server) requirePlainPath(next http.Handler) http.HandlerFunc {
+func (s *responder) requirePlainPath(next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != path.Clean(p) && p != path.Clean(p)+"/" || !strings.HasPrefix(p, "/") {
 			s.refuseRequest(w, r, "address", regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, p))
@@ -132,7 +132,17 @@ func (s *server) requirePlainPath(next http.Handler) http.HandlerFunc {
 	}
 }
 
-type server struct{ Config }
+type server struct {
+	Config
+	responder
+}
+
+// responder writes answers and errors, and refuses requests.
+type responder struct {
+	translate Translate
+	mounts    map[string]Mount
+	refused   func(reason string)
+}
 
 // refuseBody refuses a body where nothing would be done with it. An empty object, which clients
 // send out of habit, says nothing.
@@ -199,7 +209,7 @@ func explainMisfit(err error) error {
 	return regie.Errorf(regie.CodeBadRequest, "the request is not JSON")
 }
 
-func (s *server) writeAnswer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {
+func (s *responder) writeAnswer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {
 	if err != nil {
 		s.writeError(w, r, err)
 		return
@@ -213,7 +223,7 @@ func (s *server) writeAnswer(w http.ResponseWriter, r *http.Request, status int,
 }
 
 // writeJSON answers with what is JSON already.
-func (s *server) writeJSON(w http.ResponseWriter, status int, body []byte) {
+func (s *responder) writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store") // it is one person's, and of this moment
 	w.WriteHeader(status)
@@ -230,15 +240,15 @@ type problem struct {
 }
 
 // describeProblem says an error in the language of who asked.
-func (s *server) describeProblem(language string, err error) problem {
+func (s *responder) describeProblem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
 		Type: "about:blank", Title: http.StatusText(httpread.Status(code)), Status: httpread.Status(code), Code: code,
-		Detail: s.Translate(language, err),
+		Detail: s.translate(language, err),
 	}
 }
 
-func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+func (s *responder) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.describeProblem(r.Header.Get("Accept-Language"), err)
 	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "5")
@@ -252,11 +262,11 @@ func (s *server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 
 // refuseRequest answers a request that is not let in, and counts it. Clients of another interface
 // read its form of an error.
-func (s *server) refuseRequest(w http.ResponseWriter, r *http.Request, reason string, err error) {
-	if s.Refused != nil {
-		s.Refused(reason)
+func (s *responder) refuseRequest(w http.ResponseWriter, r *http.Request, reason string, err error) {
+	if s.refused != nil {
+		s.refused(reason)
 	}
-	if mount, ok := mountOf(s.Mounts, r.URL.Path); ok && mount.Refuse != nil {
+	if mount, ok := mountOf(s.mounts, r.URL.Path); ok && mount.Refuse != nil {
 		leaveBody(w, r)
 		mount.Refuse(w, r, err)
 		return

@@ -98,7 +98,7 @@ func TestQueries(t *testing.T) {
 // TestNoActions: what acts, asks or belongs to a session is no query, whatever a client calls it.
 func TestNoActions(t *testing.T) {
 	b := newBed(t)
-	place, err := b.conn.OpenWorkspace(t.Context(), dispatch.WorkspaceRequest{Path: b.root})
+	place, err := b.conn.Workspaces.Open(t.Context(), dispatch.WorkspaceRequest{Path: b.root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestNoActions(t *testing.T) {
 			"session.ask_user": `{"question":"really?","options":["a","b"]}`, "session.read_result": `{"call_id":"` + regie.NewID().String() + `"}`,
 			"session.complete": `{"summary":"x"}`,
 		}[tool]
-		_, err := b.conn.Query(t.Context(), dispatch.QueryRequest{WorkspaceID: place.ID, Tool: tool, Arguments: []byte(arguments)})
+		_, err := b.conn.Workspaces.Query(t.Context(), dispatch.QueryRequest{WorkspaceID: place.ID, Tool: tool, Arguments: []byte(arguments)})
 		if code := regie.CodeOf(err); code != want && code != regie.CodeBadArguments || err == nil {
 			t.Errorf("%s: %v, want %s", tool, err, want)
 		}
@@ -120,7 +120,7 @@ func TestNoActions(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(b.root, "x")); err == nil {
 		t.Error("something was written")
 	}
-	if _, err := b.conn.Query(t.Context(), dispatch.QueryRequest{WorkspaceID: regie.NewID(), Tool: "files.list_files"}); regie.CodeOf(err) != regie.CodeNotFound {
+	if _, err := b.conn.Workspaces.Query(t.Context(), dispatch.QueryRequest{WorkspaceID: regie.NewID(), Tool: "files.list_files"}); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("a workspace that is not there: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestConfined(t *testing.T) {
 	if err := os.MkdirAll(elsewhere, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	other, err := b.conn.OpenWorkspace(t.Context(), dispatch.WorkspaceRequest{Path: filepath.Dir(elsewhere)})
+	other, err := b.conn.Workspaces.Open(t.Context(), dispatch.WorkspaceRequest{Path: filepath.Dir(elsewhere)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@
 // can be.
 //
 //	plan_test.go     what happens in a session, by its seed; model_test.go what the model says
-//	speak_test.go    how a reply becomes bytes, by dialect; json_test.go the JSON dialect
+//	dialect_test.go  how a reply becomes bytes, by dialect; json_test.go the JSON dialect
 //	world_test.go    the model's server in memory, the ledger, lives and their ends
 //	tools_test.go    the tools, whose effects are in the ledger
 //	session_test.go  one session, from its plan to its findings
-//	person_test.go   what the person does; said_test.go how they send it
+//	person_test.go   what the person does; person_actions_test.go how they send it
 //	check_test.go    what is asserted at the end
 //	shrink_test.go   smaller plans; sim_test.go the tests; bugs_test.go the seeded bugs
 //

@@ -105,7 +105,7 @@ func findFiles(ctx context.Context, control chat.Control, root, name string) []s
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil
 	}
-	place, err := control.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: root, Here: true})
+	place, err := control.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: root, Here: true})
 	if err != nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func findFiles(ctx context.Context, control chat.Control, root, name string) []s
 		arguments["pattern"] = "**/*" + pattern.String() + "*"
 	}
 	data, _ := json.Marshal(arguments) // texts
-	result, _ := control.Query(ctx, dispatch.QueryRequest{
+	result, _ := control.Workspaces.Query(ctx, dispatch.QueryRequest{
 		WorkspaceID: place.ID, Tool: "files.list_files", Arguments: data,
 	})
 	return sortPaths(result.Content, base)

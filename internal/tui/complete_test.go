@@ -16,7 +16,7 @@ import (
 func completing(t *testing.T, files ...string) *model {
 	t.Helper()
 	c := engine(t, nil)
-	if _, err := c.Control.OpenWorkspace(t.Context(), dispatch.WorkspaceRequest{Path: c.Request.Root, Here: true}); err != nil {
+	if _, err := c.Control.Workspaces.Open(t.Context(), dispatch.WorkspaceRequest{Path: c.Request.Root, Here: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range files {

@@ -147,7 +147,7 @@ func (r *Root) mayWrite(t target, name string) error {
 	switch {
 	case t.internal:
 		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and is read-only", name)
-	case r.gitRuns(t.path):
+	case gitRuns(r.dir, t.path):
 		return regie.Errorf(regie.CodePathProtected,
 			"git runs or relies on the content of %s: it is read-only here", name)
 	default:

@@ -58,7 +58,7 @@ func (r *Root) Place(name string) (p Place, err error) {
 
 // openResolved opens a regular file by its resolved path. It returns errSwapped for a link.
 func (r *Root) openResolved(resolved, name string) (*os.File, fs.FileInfo, error) {
-	dir, base, err := r.openParent(resolved)
+	dir, base, err := openParent(r.root, resolved)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +118,7 @@ func (r *Root) openDir(name string, plain bool) (l level, err error) {
 		if err := mayList(t.found, clean); err != nil {
 			return err
 		}
-		at, _, err := r.openParent(t.path + "/")
+		at, _, err := openParent(r.root, t.path+"/")
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 //
 // tried says that the file may be gone in spite of an error. If false, the file is unchanged.
 func (r *Root) Remove(before Content) (tried bool, err error) {
-	dir, base, err := r.openParent(before.Path)
+	dir, base, err := openParent(r.root, before.Path)
 	if err != nil {
 		return false, r.explainError(err, before.Path)
 	}
@@ -31,7 +31,7 @@ func (r *Root) RemoveEmpty(dirs []string) (gone []string) {
 		if name == "" || name == "." || Protected(name) != Unprotected {
 			continue
 		}
-		at, base, err := r.openParent(path.Clean(name))
+		at, base, err := openParent(r.root, path.Clean(name))
 		if err != nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -33,13 +34,13 @@ func PartOf(repository, name string) bool {
 
 // inRepository reports whether a name in a link-free directory is part of a repository, or would
 // complete one. The other parts may have been written before as ordinary files.
-func (r *Root) inRepository(dir []string, name string) bool {
+func inRepository(root *os.Root, dir []string, name string) bool {
 	name = foldName(name)
 	return slices.Contains(gitParts, name) && isRepository(func(part string) bool {
 		if foldName(part) == name {
 			return true
 		}
-		_, err := r.root.Lstat(path.Join(path.Join(dir...), part))
+		_, err := root.Lstat(path.Join(path.Join(dir...), part))
 		return err == nil
 	})
 }
@@ -56,30 +57,30 @@ func holdsRepository(entries []fs.DirEntry) bool {
 
 // protectionOf returns protectedName for a directory entry; full is its path without links. Regie's
 // own files are secret under any name.
-func (r *Root) protectionOf(full, name string) Protection {
-	if r.isOwn(full) {
+func (o ownPaths) protectionOf(full, name string) Protection {
+	if o.contain(full) {
 		return Secret
 	}
 	return max(protectedName(name, true), protectedPlace(full))
 }
 
-// protectionOf returns that of Root for an entry of a directory that is walked.
+// protectionOf returns that of ownPaths for an entry of a directory that is walked.
 func (l *level) protectionOf(name string) Protection {
-	found := l.root.protectionOf(l.entryPath(name), name)
+	found := l.root.own.protectionOf(l.entryPath(name), name)
 	if l.repository && slices.Contains(gitParts, foldName(name)) {
 		found = max(found, Internal)
 	}
 	return found
 }
 
-// gitRuns reports whether git runs or reads a link-free path, or one above it, because its
+// gitRuns reports whether git runs or reads a link-free path of dir, or one above it, because its
 // configuration names it. It runs before a write and reads the configuration of the repositories on
 // the way each time, because a person may have changed it.
-func (r *Root) gitRuns(name string) bool {
-	root := Resolved(filepath.FromSlash(r.dir))
+func gitRuns(dir, name string) bool {
+	root := Resolved(filepath.FromSlash(dir))
 	var trees []string
-	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		trees = append(trees, filepath.Join(root, filepath.FromSlash(dir)))
+	for above := path.Dir(name); above != "." && above != "/"; above = path.Dir(above) {
+		trees = append(trees, filepath.Join(root, filepath.FromSlash(above)))
 	}
 	name = foldedPath(name)
 	return slices.ContainsFunc(gitconfig.Places(root, trees...), func(place string) bool {

@@ -35,8 +35,8 @@ func (t *target) noteName(name string, last bool) {
 
 // keepOwn takes in that a place on the way is Regie's own: neither read without a person's word,
 // nor ever written.
-func (t *target) keepOwn(r *Root, at string) {
-	if r.isOwn(at) {
+func (t *target) keepOwn(own ownPaths, at string) {
+	if own.contain(at) {
 		t.found, t.internal = Secret, true
 	}
 	t.found = max(t.found, protectedPlace(at))
@@ -78,14 +78,14 @@ func (r *Root) resolvePath(clean string, follow bool) (target, error) {
 			done = done[:len(done)-1]
 			continue
 		}
-		if t.noteName(part, len(todo) == 0); r.inRepository(done, part) {
+		if t.noteName(part, len(todo) == 0); inRepository(r.root, done, part) {
 			t.internal, t.found = true, max(t.found, Internal)
 		}
 		at := path.Join(append(done, part)...)
-		t.keepOwn(r, at)
+		t.keepOwn(r.own, at)
 		info, err := r.root.Lstat(at)
 		if errors.Is(err, fs.ErrNotExist) {
-			return r.missingTarget(t, clean, append(done, part), todo)
+			return missingTarget(r.own, t, clean, append(done, part), todo)
 		}
 		if err != nil {
 			return t, r.explainError(err, clean)
@@ -140,7 +140,7 @@ func (r *Root) readLink(at, clean string) (string, error) {
 }
 
 // missingTarget resolves the rest of a path below done, which does not exist: todo holds no links.
-func (r *Root) missingTarget(t target, clean string, done, todo []string) (target, error) {
+func missingTarget(own ownPaths, t target, clean string, done, todo []string) (target, error) {
 	for i, part := range todo {
 		if part == ".." {
 			return t, regie.Errorf(regie.CodeFileNotFound, "%s goes through a directory that does not exist", clean)
@@ -148,15 +148,15 @@ func (r *Root) missingTarget(t target, clean string, done, todo []string) (targe
 		t.noteName(part, i == len(todo)-1)
 	}
 	t.path = path.Join(append(done, todo...)...)
-	t.keepOwn(r, t.path)
+	t.keepOwn(own, t.path)
 	return t, nil
 }
 
 // openParent opens the directory of a resolved path without following any link, and returns the
 // last element; of the root itself that is ".". The caller closes it.
-func (r *Root) openParent(resolved string) (*os.Root, string, error) {
+func openParent(root *os.Root, resolved string) (*os.Root, string, error) {
 	dir, base := path.Split(resolved)
-	at, err := r.root.OpenRoot(".")
+	at, err := root.OpenRoot(".")
 	if err != nil {
 		return nil, "", err
 	}

@@ -18,7 +18,7 @@ type Root struct {
 	root *os.Root
 	// escapes is what os.Root says of a path that leaves it; package os does not export it.
 	escapes error
-	own     []string // paths below it that are Regie's own
+	own     ownPaths
 }
 
 // Open confines a directory, given by its absolute path. It returns CodePathInvalid,

@@ -168,7 +168,7 @@ func (s *survey) wantsEntry(l *level, entry fs.DirEntry) bool {
 	case name == ".git":
 		s.addRepository(full)
 		return false
-	case l.protectionOf(name) == Internal, isTemp(name), full == s.how.Skip, l.root.isOwn(full):
+	case l.protectionOf(name) == Internal, isTemp(name), full == s.how.Skip, l.root.own.contain(full):
 		return false
 	case l.ignores.Ignored(name, entry.IsDir()) && (s.how.Known == nil || !s.how.Known(full)):
 		if entry.IsDir() {

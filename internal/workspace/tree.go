@@ -68,7 +68,7 @@ type treeWalk struct {
 
 // wantsEntry accepts every entry except directories of secrets, which it only records.
 func (t *treeWalk) wantsEntry(l *level, entry fs.DirEntry) bool {
-	secret := entry.IsDir() && t.root.protectionOf(l.entryPath(entry.Name()), entry.Name()) == Secret
+	secret := entry.IsDir() && t.root.own.protectionOf(l.entryPath(entry.Name()), entry.Name()) == Secret
 	if secret {
 		t.found = append(t.found, TreeEntry{Path: l.entryPath(entry.Name()), Why: regie.CodePathProtected})
 	}
@@ -120,7 +120,7 @@ func (t *treeWalk) lookUp(l *level, name string) (TreeEntry, error) {
 		e.Why = regie.CodePathOutside
 	case !seen.Mode.IsRegular():
 		e.Why = regie.CodeSpecialFile
-	case t.root.protectionOf(e.Path, name) == Secret:
+	case t.root.own.protectionOf(e.Path, name) == Secret:
 		e.Why = regie.CodePathProtected
 	case t.bounds.File == 0:
 		e.Size = seen.Size

@@ -84,7 +84,7 @@ func (r *Root) loadContent(resolved, name string, most int64, entry bool) (Conte
 	case errors.Is(err, fs.ErrNotExist):
 		return c, nil
 	case errors.Is(err, errSwapped) && entry:
-		return r.loadLink(c)
+		return loadLink(r.root, c)
 	case errors.Is(err, errSwapped):
 		return c, r.whyLink(resolved, name)
 	case err != nil:
@@ -105,8 +105,8 @@ func (r *Root) loadContent(resolved, name string, most int64, entry bool) (Conte
 }
 
 // loadLink reads a link's target as its content.
-func (r *Root) loadLink(c Content) (Content, error) {
-	dir, base, err := r.openParent(c.Path)
+func loadLink(root *os.Root, c Content) (Content, error) {
+	dir, base, err := openParent(root, c.Path)
 	if err != nil {
 		return c, err
 	}
@@ -126,7 +126,7 @@ func (r *Root) loadLink(c Content) (Content, error) {
 
 // whyLink returns the error for a write through a link, or nil if the path is no link.
 func (r *Root) whyLink(resolved, name string) error {
-	dir, base, err := r.openParent(resolved)
+	dir, base, err := openParent(r.root, resolved)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (r *Root) checkUnchanged(before Content, dir *os.Root) error {
 		now.Secret && !before.Secret, !bytes.Equal(now.Data, before.Data):
 		return changedError(before.Path)
 	}
-	there, _, err := r.openParent(before.Path)
+	there, _, err := openParent(r.root, before.Path)
 	if err != nil {
 		return changedError(before.Path)
 	}
@@ -297,7 +297,7 @@ func putInPlace(dir *os.Root, temp, base string, replace bool) error {
 // Clear removes the temporary file that a crashed attempt with this tag left in the file's
 // directory.
 func (r *Root) Clear(resolved, tag string) error {
-	dir, _, err := r.openParent(resolved)
+	dir, _, err := openParent(r.root, resolved)
 	if err == nil {
 		err = dir.Remove(tempName(tag))
 		_ = dir.Close() // nothing was written through it

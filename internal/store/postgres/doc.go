@@ -1,8 +1,8 @@
 // Package postgres is the store on PostgreSQL (spec 11.1): it runs the transitions of package
 // sqlite on a database that several processes write to. This package has the differences: the
-// schema, the batching of statements (statements.go), the locks (hold.go), retries after a lost
-// connection (transact.go), notifications between processes (feed.go), and the jobs for rounds and
-// deadlines (queue.go).
+// schema, the batching of statements (statements.go), the locks (locks.go), retries after a lost
+// connection (transact.go), notifications between processes (notifications.go), and the jobs for
+// rounds and deadlines (queue.go).
 //
 // Besides those of its pools a store has two goroutines, which Close ends. One notifies the other
 // processes of commits, through the pool. One listens to them on a connection of its own, and calls

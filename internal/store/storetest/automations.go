@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// automation returns a submission to an automation's session.
-func (w *World) automation() store.Submission {
+// automationSubmission returns a submission to an automation's session.
+func automationSubmission(w *World) store.Submission {
 	in := w.Submission("every night")
 	in.New.Type, in.Round.Reason, in.Round.Dialect = regie.SessionAutomation,
 		regie.ReasonAutomationStart, regie.DialectJSON
@@ -19,7 +19,7 @@ func (w *World) automation() store.Submission {
 // closes ends an automation's round with its session: waiting messages are withdrawn, and later
 // ones are refused (decision 44).
 func closes(w *World) {
-	in := w.automation()
+	in := automationSubmission(w)
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	late := w.Submission("and this")
 	late.SessionID, late.New = in.SessionID, nil
@@ -49,7 +49,7 @@ func countsOn(w *World) {
 		regie.SessionAutomation: {4, 120},
 		regie.SessionChat:       {0, 0},
 	} {
-		in := w.automation()
+		in := automationSubmission(w)
 		in.New.Type = kind
 		accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 		answer := w.Answer(1)
@@ -132,10 +132,10 @@ func postText(w *World) {
 // controlPositions asks for control of three queued automations: each has its own place.
 func controlPositions(w *World) {
 	w.Store.SetSlots(one)
-	resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
+	resultOf(w.Store.Submit(w.Ctx, automationSubmission(w)))(w)
 	var queued []regie.ID
 	for place := 1; place <= 3; place++ {
-		accepted := resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
+		accepted := resultOf(w.Store.Submit(w.Ctx, automationSubmission(w)))(w)
 		w.equal("place", accepted.Position, place)
 		queued = append(queued, accepted.Fence.SessionID)
 	}

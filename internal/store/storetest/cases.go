@@ -281,7 +281,7 @@ func pauseStartsNothing(w *World) {
 	w.equal("stop", claimed.Round.Stop, regie.StopRequest(""))
 	// A pause that came with the end holds the round behind it, and can be resumed all the same.
 	ended := w.Start()
-	resultOf(w.Store.Submit(w.Ctx, w.further(ended)))(w)
+	resultOf(w.Store.Submit(w.Ctx, furtherSubmission(w, ended)))(w)
 	resultOf(w.Store.RequestStop(w.Ctx, ended.RoundID, regie.StopPause))(w)
 	w.must(w.AppendReply(ended, w.Answer(1)))
 	w.state(ended.SessionID, regie.SessionPaused)

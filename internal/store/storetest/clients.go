@@ -27,8 +27,8 @@ func (w *World) HandedOut() (store.Fence, []regie.Call) {
 	return fence, reply.Calls
 }
 
-// resultsOf returns a submission of a client's results alone.
-func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) store.Submission {
+// resultsSubmission returns a submission of a client's results alone.
+func resultsSubmission(w *World, fence store.Fence, results ...regie.ClientResult) store.Submission {
 	in := w.Submission("")
 	in.SessionID, in.New, in.Results = fence.SessionID, nil, results
 	in.Message = regie.Message{
@@ -63,11 +63,11 @@ func clients(w *World) {
 		{a, {CallID: regie.NewID()}},
 	} {
 		w.unchanged(fence.SessionID, regie.CodeBadRequest, func() error {
-			_, err := w.Store.Submit(w.Ctx, w.resultsOf(fence, wrong...))
+			_, err := w.Store.Submit(w.Ctx, resultsSubmission(w, fence, wrong...))
 			return err
 		})
 	}
-	in := w.resultsOf(fence, b, a)
+	in := resultsSubmission(w, fence, b, a)
 	next := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	again := in
 	again.Round.ID = regie.NewID()
@@ -76,7 +76,7 @@ func clients(w *World) {
 		[]any{true, next.RoundID, next.Message.Seq})
 	round := resultOf(w.Store.Round(w.Ctx, next.RoundID))(w)
 	w.equal("the count goes on", round.Counters.Total, 1)
-	thread := w.legal(fence.SessionID)
+	thread := checkThread(w, fence.SessionID)
 	last := thread.Messages[len(thread.Messages)-1]
 	w.equal("the results", []any{last.ID, last.System.CallIDs, last.RoundID},
 		[]any{in.Message.ID, []regie.ID{calls[0].ID, calls[1].ID, calls[2].ID}, next.RoundID})
@@ -88,7 +88,7 @@ func clients(w *World) {
 		"mine", regie.CallSucceeded, "sun",
 		regie.CallSucceeded, (*regie.CallError)(nil),
 	})
-	w.verifies(fence.SessionID)
+	checkVerifies(w, fence.SessionID)
 
 	// Anything but results leaves the calls NOT_RUN: a message, one that waited for the end of the
 	// round, and the end of the session.
@@ -96,18 +96,18 @@ func clients(w *World) {
 	in = w.Submission("something else")
 	in.SessionID, in.New = other.SessionID, nil
 	resultOf(w.Store.Submit(w.Ctx, in))(w)
-	thread = w.legal(other.SessionID)
+	thread = checkThread(w, other.SessionID)
 	w.equal("not run", thread.Calls[left[0].MessageID][1].NotRun, regie.NotRunSuperseded)
-	w.verifies(other.SessionID)
-	w.waited()
+	checkVerifies(w, other.SessionID)
+	checkWaitingFollows(w)
 	gone, _ := w.HandedOut()
 	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.SessionID, By: "me"}))(w)
-	w.verifies(gone.SessionID)
+	checkVerifies(w, gone.SessionID)
 }
 
-// waited: a message that arrived meanwhile follows a round that ends with calls of a client's
-// tools.
-func (w *World) waited() {
+// checkWaitingFollows: a message that arrived meanwhile follows a round that ends with calls of a
+// client's tools.
+func checkWaitingFollows(w *World) {
 	w.T.Helper()
 	fence := w.Start()
 	in := w.Submission("and?")
@@ -122,12 +122,12 @@ func (w *World) waited() {
 	}
 	out := resultOf(w.Store.AppendReply(w.Ctx, fence, reply))(w)
 	w.equal("a round follows", out.Next.IsZero(), false)
-	thread := w.legal(fence.SessionID)
+	thread := checkThread(w, fence.SessionID)
 	w.equal("not run", thread.Calls[reply.Message.ID][0].NotRun, regie.NotRunSuperseded)
-	w.verifies(fence.SessionID)
+	checkVerifies(w, fence.SessionID)
 }
 
-func (w *World) verifies(session regie.ID) {
+func checkVerifies(w *World, session regie.ID) {
 	w.T.Helper()
 	resultOf(w.Store.Verify(w.Ctx, session))(w)
 }
@@ -156,11 +156,11 @@ func histories(w *World) {
 		}},
 	}
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
-	thread := w.legal(in.SessionID)
+	thread := checkThread(w, in.SessionID)
 	w.equal("messages", len(thread.Messages), 4)
 	w.equal("the last one is the message", thread.Messages[3].ID, accepted.Message.ID)
 	w.equal("the call", thread.Calls[call.MessageID][0].Result, "sun")
-	w.verifies(in.SessionID)
+	checkVerifies(w, in.SessionID)
 	other := w.Submission("another")
 	other.SessionID, other.New.ID, other.New.Origin = in.SessionID, in.SessionID, regie.OriginAPISession
 	w.unchanged(in.SessionID, regie.CodeKeyReused, func() error {

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// charged returns a reply with a cost, followed by another model call.
-func (w *World) charged(fence store.Fence, exchange int, money regie.Money, wants *store.Reservation) store.Reply {
+// chargedReply returns a reply with a cost, followed by another model call.
+func chargedReply(w *World, fence store.Fence, exchange int, money regie.Money, wants *store.Reservation) store.Reply {
 	in := w.Reply(fence, exchange)
 	in.Exchange.Money = money
 	in.Advance = store.Advance{
@@ -27,14 +27,14 @@ func (w *World) charged(fence store.Fence, exchange int, money regie.Money, want
 }
 
 // startFree is Start without a reservation.
-func (w *World) startFree(in store.Submission) store.Fence {
+func startFree(w *World, in store.Submission) store.Fence {
 	w.T.Helper()
 	in.Reserved = 0
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	return accepted.Fence
 }
 
-func (w *World) reserve(fence store.Fence, exchange int, wants store.Reservation) store.Granted {
+func reserveMoney(w *World, fence store.Fence, exchange int, wants store.Reservation) store.Granted {
 	w.T.Helper()
 	out := resultOf(w.Store.Reserve(w.Ctx, fence, exchange, wants))(w)
 	return out
@@ -44,7 +44,7 @@ func (w *World) reserve(fence store.Fence, exchange int, wants store.Reservation
 func money(w *World) {
 	other := resultOf(w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "o", Root: "/o", FoundBy: "git"}))(w)
 	fence := w.Start() // with 70 reserved
-	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Reserved: 70, Cost: 42, Known: true}, nil)))
+	w.must(w.AppendReply(fence, chargedReply(w, fence, 1, regie.Money{Reserved: 70, Cost: 42, Known: true}, nil)))
 	w.must(w.FailAttempt(fence, store.Failure{ // cut, and charged
 		Attempt: regie.Attempt{
 			RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeTruncatedStream,
@@ -70,9 +70,9 @@ func money(w *World) {
 
 	apart := w.Submission("elsewhere")
 	apart.New.WorkspaceID = other.ID
-	fence = w.startFree(apart)
-	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Cost: 7, Known: true}, nil)))
-	idle := w.startFree(w.Submission("nothing yet"))
+	fence = startFree(w, apart)
+	w.must(w.AppendReply(fence, chargedReply(w, fence, 1, regie.Money{Cost: 7, Known: true}, nil)))
+	idle := startFree(w, w.Submission("nothing yet"))
 	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10}))(w)
 	of := map[regie.ID]regie.Spending{}
 	for _, line := range rounds {
@@ -108,7 +108,7 @@ func (w *World) AgedAttempt(age func()) {
 			[]regie.Spending{want, want, want})
 		w.equal("the call", view.Exchanges[0].Attempts[0].Money,
 			regie.Money{Reserved: 70, Cost: want.Cost, Known: want.Known, Estimated: want.Known})
-		w.equal("under a cap", w.reserve(fence, 1, wants), refused)
+		w.equal("under a cap", reserveMoney(w, fence, 1, wants), refused)
 		age()
 	}
 }
@@ -118,15 +118,15 @@ func caps(w *World) {
 	wants := func(c regie.Caps) store.Reservation {
 		return store.Reservation{Prompt: 20, Reply: 80, Least: 10, Caps: c}
 	}
-	fence := w.startFree(w.Submission("go"))
-	w.equal("all", w.reserve(fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
-	w.equal("once more in its place", w.reserve(fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
-	w.equal("what is left", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 31})),
+	fence := startFree(w, w.Submission("go"))
+	w.equal("all", reserveMoney(w, fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
+	w.equal("once more in its place", reserveMoney(w, fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
+	w.equal("what is left", reserveMoney(w, fence, 1, wants(regie.Caps{Round: 100, Session: 31})),
 		store.Granted{Reserved: 31})
-	w.equal("too little", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 29})),
+	w.equal("too little", reserveMoney(w, fence, 1, wants(regie.Caps{Round: 100, Session: 29})),
 		store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 29}})
-	w.reserve(fence, 1, wants(regie.Caps{Round: 100}))
-	in := w.charged(fence, 1, regie.Money{Reserved: 100, Cost: 60, Known: true}, nil)
+	reserveMoney(w, fence, 1, wants(regie.Caps{Round: 100}))
+	in := chargedReply(w, fence, 1, regie.Money{Reserved: 100, Cost: 60, Known: true}, nil)
 	open := wants(regie.Caps{Round: 150, Session: 165, Workspace: 200, Day: 1000})
 	in.Advance.Open.Wants = &open
 	out, err := w.Store.AppendReply(w.Ctx, fence, in)
@@ -137,7 +137,7 @@ func caps(w *World) {
 	w.equal("in its row", claimed.Exchanges[1].Money.Reserved, int64(90))
 
 	// Another session of the workspace sees the 60 spent and the 90 reserved.
-	second := w.startFree(w.Submission("too"))
+	second := startFree(w, w.Submission("too"))
 	for _, c := range []struct {
 		caps    regie.Caps
 		granted int64
@@ -151,17 +151,17 @@ func caps(w *World) {
 		{regie.Caps{Day: 160}, 0, regie.CapDay},
 		{regie.Caps{Workspace: 200, Day: 190}, 40, ""},
 	} {
-		got := w.reserve(second, 1, wants(c.caps))
+		got := reserveMoney(w, second, 1, wants(c.caps))
 		if got.Reserved != c.granted || (got.Refused != nil) != (c.scope != "") || got.Refused != nil &&
 			(got.Refused.Scope != c.scope || got.Refused.Used != 150) {
 			w.T.Errorf("under %+v: %+v %+v, want %d %q", c.caps, got, got.Refused, c.granted, c.scope)
 		}
 	}
 	// A release frees the reservation; a death does not.
-	w.reserve(second, 1, wants(regie.Caps{Day: 1000}))
+	reserveMoney(w, second, 1, wants(regie.Caps{Day: 1000}))
 	w.must(w.Store.Release(w.Ctx, second))
-	third := w.startFree(w.Submission("three"))
-	w.equal("after a release", w.reserve(third, 1, wants(regie.Caps{Day: 250})), store.Granted{Reserved: 100})
+	third := startFree(w, w.Submission("three"))
+	w.equal("after a release", reserveMoney(w, third, 1, wants(regie.Caps{Day: 250})), store.Granted{Reserved: 100})
 	taken, err := w.Store.Claim(w.Ctx, fence.RoundID, "another")
 	w.must(err)
 	w.equal("after a death", []any{taken.Resumed, taken.Exchange.Money.Reserved}, []any{true, int64(90)})
@@ -173,7 +173,7 @@ func caps(w *World) {
 			Number: 1, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 90},
 		}, Retry: &store.Open{Number: 2},
 	}))
-	w.equal("what may be due is spent", w.reserve(taken.Fence, 2, wants(regie.Caps{Round: 160})),
+	w.equal("what may be due is spent", reserveMoney(w, taken.Fence, 2, wants(regie.Caps{Round: 160})),
 		store.Granted{Refused: &store.OverCap{Scope: regie.CapRound, Cap: 160, Used: 150}})
 	_, err = w.Store.Reserve(w.Ctx, taken.Fence, 7, wants(regie.Caps{}))
 	w.refused(regie.CodeConflict, err)
@@ -192,7 +192,7 @@ func capsTogether(w *World) {
 		}
 		fences := make([]store.Fence, sessions)
 		for i := range fences {
-			fences[i] = w.startFree(w.Submission("go"))
+			fences[i] = startFree(w, w.Submission("go"))
 		}
 		var together sync.WaitGroup
 		refused := make([]int, sessions)
@@ -224,7 +224,7 @@ func capsTogether(w *World) {
 					if n == times { // an unspent reservation would be missing below
 						next = nil
 					}
-					out, err := w.Store.AppendReply(w.Ctx, fence, w.charged(fence, n, money, next))
+					out, err := w.Store.AppendReply(w.Ctx, fence, chargedReply(w, fence, n, money, next))
 					if err != nil {
 						w.T.Error(err)
 						return

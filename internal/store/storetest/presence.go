@@ -51,7 +51,7 @@ func presence(w *World) {
 	}
 	w.equal("nobody", counted(), map[string]int{})
 	over := resultOf(w.Store.RequestControl(w.Ctx,
-		store.Control{SessionID: w.idle(), For: -time.Second, Ask: slot.AskChat}))(w)
+		store.Control{SessionID: newIdleSession(w), For: -time.Second, Ask: slot.AskChat}))(w)
 	w.equal("reserved", over.State, store.ControlActivated)
 	w.equal("a reservation that has ended", counted(), map[string]int{})
 	first, _ := w.submitted()
@@ -60,10 +60,10 @@ func presence(w *World) {
 	w.equal("one runs", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 2})
 	w.queue(regie.ID{}, nil, []store.Fence{first})
 	w.must(w.Store.TellPlaces(w.Ctx, []regie.ID{third.SessionID, first.SessionID})) // one is up to date, one is not queued
-	w.equal("states", w.states(third.SessionID), []string{"QUEUED at 1"})
+	w.equal("states", readStates(w, third.SessionID), []string{"QUEUED at 1"})
 	resultOf(w.Store.RequestStop(w.Ctx, third.RoundID, regie.StopPause))(w)
 	w.queue(regie.ID{}, nil, nil)
-	w.equal("who moves up is told", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1"})
+	w.equal("who moves up is told", readStates(w, second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1"})
 	w.equal("one waits", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 1})
 	w.must(w.Store.SetAside(w.Ctx, store.SetAside{RoundID: second.RoundID}))
 	view := resultOf(w.Store.Queues(w.Ctx, regie.ID{}))(w)

@@ -29,7 +29,7 @@ func (w *World) Standing(expires time.Time) regie.Rule {
 	return rule
 }
 
-func (w *World) holding(want ...regie.ID) {
+func checkRules(w *World, want ...regie.ID) {
 	w.T.Helper()
 	all := resultOf(w.Store.Rules(w.Ctx, w.Workspace.ID, regie.NewID()))(w)
 	var got []regie.ID
@@ -43,23 +43,23 @@ func (w *World) holding(want ...regie.ID) {
 // records it (spec 4.4, decision 15).
 func rulesRevoked(w *World) {
 	first, second, third := w.Standing(time.Time{}), w.Standing(time.Time{}), w.Standing(time.Time{})
-	w.holding(first.ID, second.ID, third.ID) // the store knows them from here on
+	checkRules(w, first.ID, second.ID, third.ID) // the store knows them from here on
 	before := w.head(w.Workspace.ID)
 	w.equal("events of three rules", before, int64(3))
 
 	w.refused(regie.CodeNotFound, w.Store.RevokeRules(w.Ctx, store.RevokeRules{
 		RuleIDs: []regie.ID{first.ID, regie.NewID()}, By: "bob",
 	}))
-	w.holding(first.ID, second.ID, third.ID) // all or none
+	checkRules(w, first.ID, second.ID, third.ID) // all or none
 	w.equal("the log of the workspace", w.head(w.Workspace.ID), before)
 
 	for range 2 {
 		w.must(w.Store.RevokeRules(w.Ctx, store.RevokeRules{RuleIDs: []regie.ID{first.ID, third.ID}, By: "bob"}))
-		w.holding(second.ID)
+		checkRules(w, second.ID)
 		w.equal("the log of the workspace", w.head(w.Workspace.ID), before+2)
 	}
 	w.must(w.Store.RevokeRules(w.Ctx, store.RevokeRules{RuleIDs: []regie.ID{third.ID, second.ID}, By: "eve"}))
-	w.holding()
+	checkRules(w)
 
 	events := resultOf(w.Store.Events(w.Ctx, w.Workspace.ID, before, 10))(w)
 	var last struct {

@@ -48,9 +48,9 @@ func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	return fence, started[0]
 }
 
-// legal asserts that a thread fits a prompt (invariant 4): each call has exactly one result, behind
-// its reply, in this session.
-func (w *World) legal(session regie.ID) store.Thread {
+// checkThread asserts that a thread fits a prompt (invariant 4): each call has exactly one result,
+// behind its reply, in this session.
+func checkThread(w *World, session regie.ID) store.Thread {
 	w.T.Helper()
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	var open []regie.ID
@@ -92,7 +92,7 @@ func fork(w *World) {
 		in := store.Fork{SessionID: regie.NewID(), From: fence.SessionID, At: at}
 		out := resultOf(w.Store.Fork(w.Ctx, in))(w)
 		w.head(in.SessionID)
-		copies := w.legal(in.SessionID)
+		copies := checkThread(w, in.SessionID)
 		w.equal("open", out.Open, at >= opened)
 		w.equal("messages", len(copies.Messages), out.Messages)
 		for i := range copies.Messages {
@@ -119,18 +119,18 @@ func fork(w *World) {
 		w.equal("inherited waits", len(inbox.Approvals)+len(inbox.Questions), 0)
 	}
 	w.equal("the source's log", w.head(fence.SessionID), head)
-	w.equal("the source's thread", w.legalUpTo(fence.SessionID), source)
-	w.forkOfFork(fence, unknown)
+	w.equal("the source's thread", checkOpenThread(w, fence.SessionID), source)
+	checkForkOfFork(w, fence, unknown)
 }
 
-// legalUpTo returns legal for a thread that may end in an open batch.
-func (w *World) legalUpTo(session regie.ID) store.Thread {
+// checkOpenThread returns checkThread for a thread that may end in an open batch.
+func checkOpenThread(w *World, session regie.ID) store.Thread {
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	return thread
 }
 
-// forkOfFork continues a fork, forks that, and checks the references of the copies.
-func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
+// checkForkOfFork continues a fork, forks that, and checks the references of the copies.
+func checkForkOfFork(w *World, fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
 	first, err := w.Store.Fork(w.Ctx, store.Fork{
 		SessionID: regie.NewID(), From: fence.SessionID,
@@ -144,7 +144,7 @@ func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
 	second := resultOf(w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: first.Session.ID}))(w)
 	w.head(second.Session.ID)
-	thread := w.legal(second.Session.ID)
+	thread := checkThread(w, second.Session.ID)
 	w.equal("messages", len(thread.Messages), first.Messages+2)
 	var whole, open regie.Call
 	for _, calls := range thread.Calls {
@@ -206,7 +206,7 @@ func forkRefuses(w *World) {
 func removal(w *World) {
 	fence, _ := w.Told()
 	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID}))(w)
-	before := w.legal(forked.Session.ID)
+	before := checkThread(w, forked.Session.ID)
 	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error {
 		_, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"})
 		return err
@@ -232,10 +232,10 @@ func removal(w *World) {
 		out = resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "bob"}))(w)
 		w.equal("removed again", out, store.Removed{SessionIDs: []regie.ID{}})
 	}
-	w.gone(fence)
+	checkGone(w, fence)
 	// The fork is as it was, and still says where it comes from.
 	w.head(forked.Session.ID)
-	w.equal("the fork's thread", w.legal(forked.Session.ID), before)
+	w.equal("the fork's thread", checkThread(w, forked.Session.ID), before)
 	session, _, err := w.Store.Session(w.Ctx, forked.Session.ID)
 	w.must(err)
 	w.equal("forked from", session.ForkedFrom.SessionID, fence.SessionID)
@@ -287,8 +287,8 @@ func levelsGo(w *World) {
 	w.must(err)
 }
 
-// gone asserts that a session cannot be reached any more.
-func (w *World) gone(fence store.Fence) {
+// checkGone asserts that a session cannot be reached any more.
+func checkGone(w *World, fence store.Fence) {
 	w.T.Helper()
 	_, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.refused(regie.CodeNotFound, err)
@@ -365,12 +365,12 @@ func sessions(w *World) {
 	view, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
 	w.must(err)
 	w.equal("thread", []int{len(view.Thread), len(view.Thread[1].Calls), len(view.History)}, []int{4, 1, 1})
-	w.exported(fence, view)
+	checkExport(w, fence, view)
 }
 
-// exported checks an export as a third party would, who has only the export and its description:
+// checkExport checks an export as a third party would, who has only the export and its description:
 // rows without a gap, bodies by their hashes, and messages and calls by the bodies.
-func (w *World) exported(fence store.Fence, view store.SessionView) {
+func checkExport(w *World, fence store.Fence, view store.SessionView) {
 	w.T.Helper()
 	out := resultOf(w.Store.Export(w.Ctx, fence.SessionID))(w)
 	w.equal("messages", out.Messages, view.Thread)

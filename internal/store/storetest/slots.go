@@ -87,8 +87,8 @@ func (w *World) runs(fence store.Fence) store.Fence {
 	return claimed.Fence
 }
 
-// states returns the states in a session's log, with the places.
-func (w *World) states(session regie.ID) (out []string) {
+// readStates returns the states in a session's log, with the places.
+func readStates(w *World, session regie.ID) (out []string) {
 	w.T.Helper()
 	events := resultOf(w.Store.Events(w.Ctx, session, 0, 1000))(w)
 	for _, e := range events {
@@ -131,8 +131,8 @@ func slots(w *World) {
 	second = w.runs(second)
 	w.must(w.AppendReply(second, w.Answer(1)))
 	w.queue(regie.ID{}, nil, nil)
-	w.equal("states", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1", "ACTIVE"})
-	w.equal("states", w.states(first.SessionID), []string(nil))
+	w.equal("states", readStates(w, second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1", "ACTIVE"})
+	w.equal("states", readStates(w, first.SessionID), []string(nil))
 	for _, session := range []regie.ID{first.SessionID, second.SessionID, third.SessionID} {
 		w.state(session, regie.SessionIdle)
 		resultOf(w.Store.Verify(w.Ctx, session))(w)
@@ -154,9 +154,9 @@ func slotsOfOthers(w *World) {
 	in.New.UserID = other.ID
 	accepted = resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("place", accepted.Position, 0)
-	accepted = resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
+	accepted = resultOf(w.Store.Submit(w.Ctx, automationSubmission(w)))(w)
 	w.equal("place", accepted.Position, 0)
-	accepted = resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
+	accepted = resultOf(w.Store.Submit(w.Ctx, automationSubmission(w)))(w)
 	w.equal("place", accepted.Position, 1)
 
 	w.Store.SetSlots(slot.Capacity{Exclusive: true}) // running rounds keep their slots; new claims find fewer
@@ -216,7 +216,7 @@ func slotsYield(w *World) {
 	w.equal("resumed", claimed.Resumed, false)
 	w.equal("counted as a resume", claimed.Round.Counters.Resumes, 0)
 	w.must(w.AppendReply(claimed.Fence, w.Answer(1)))
-	w.equal("states", w.states(first.SessionID), []string{"QUEUED at 2", "QUEUED at 1", "ACTIVE"})
+	w.equal("states", readStates(w, first.SessionID), []string{"QUEUED at 2", "QUEUED at 1", "ACTIVE"})
 	w.refused(regie.CodeConflict, w.Store.Yield(w.Ctx, claimed.Fence))
 }
 
@@ -319,17 +319,17 @@ func slotsLowered(w *World) {
 	first, second := w.Start(), w.Start() // slots are unlimited
 	w.Store.SetSlots(one)
 	first = w.runs(first)
-	w.isQueuedAnew(second)
+	checkQueuedAnew(w, second)
 	w.Store.SetSlots(slot.Capacity{Chat: 2})
 	second = w.runs(second)
 	w.Store.SetSlots(one)
 	first = w.runs(first)
-	w.isQueuedAnew(second)
+	checkQueuedAnew(w, second)
 	w.must(w.AppendReply(first, w.Answer(1)))
 	w.must(w.AppendReply(w.runs(second), w.Answer(1)))
 }
 
-func (w *World) isQueuedAnew(fence store.Fence) {
+func checkQueuedAnew(w *World, fence store.Fence) {
 	w.T.Helper()
 	if _, err := w.Store.Claim(w.Ctx, fence.RoundID, "next"); !errors.Is(err, store.ErrQueued) {
 		w.T.Fatalf("more rounds run than there are slots: %v", err)
@@ -397,7 +397,7 @@ func switched(w *World) {
 	w.must(w.AppendReply(w.runs(accepted.Fence), w.Answer(1)))
 	second = w.runs(second)
 
-	third := w.idle() // two switch one after the other: the later one has the place
+	third := newIdleSession(w) // two switch one after the other: the later one has the place
 	ask(first.SessionID)
 	ask(third)
 	w.must(w.Store.Yield(w.Ctx, second))
@@ -412,8 +412,8 @@ func switched(w *World) {
 	w.must(w.AppendReply(second, w.Answer(1)))
 }
 
-// idle makes a session without messages.
-func (w *World) idle() regie.ID {
+// newIdleSession makes a session without messages.
+func newIdleSession(w *World) regie.ID {
 	w.T.Helper()
 	in := w.Submission("")
 	made := resultOf(w.Store.CreateSession(w.Ctx, *in.New))(w)
@@ -455,7 +455,7 @@ func control(w *World) {
 	w.equal("place", accepted.Position, 0)
 	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
 
-	automation, err := w.Store.Submit(w.Ctx, w.automation())
+	automation, err := w.Store.Submit(w.Ctx, automationSubmission(w))
 	w.must(err)
 	w.equal("an automation is allowed to finish", ask(first.SessionID),
 		store.Controlled{State: store.ControlQueued, Position: 1})

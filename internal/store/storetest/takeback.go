@@ -10,8 +10,8 @@ import (
 
 var takeBackCases = map[string]func(*World){"TakenBack": takenBack, "TakenBackTogether": takenBackTogether}
 
-// waits submits a message that waits for its turn.
-func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie.ID {
+// submitWaiting submits a message that waits for its turn.
+func submitWaiting(w *World, fence store.Fence, text string, when store.WhenBusy) regie.ID {
 	w.T.Helper()
 	in := w.Submission(text)
 	in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
@@ -24,8 +24,8 @@ func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie
 // withdrawal is logged once (decision 10).
 func takenBack(w *World) {
 	fence, foreign := w.Start(), w.Start()
-	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer),
-		w.waits(fence, "three", store.Queue)
+	first, second, third := submitWaiting(w, fence, "one", store.Queue), submitWaiting(w, fence, "two", store.Steer),
+		submitWaiting(w, fence, "three", store.Queue)
 	before := w.head(fence.SessionID)
 	for range 2 {
 		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, second, regie.ID{})
@@ -78,8 +78,8 @@ func takenBack(w *World) {
 		}
 	}
 
-	mine := w.waits(claimed.Fence, "four", store.Queue)
-	w.waits(claimed.Fence, "five", store.Queue)
+	mine := submitWaiting(w, claimed.Fence, "four", store.Queue)
+	submitWaiting(w, claimed.Fence, "five", store.Queue)
 	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, mine, regie.ID{})
 	w.must(err)
 	_, err = w.Store.RequestStop(w.Ctx, claimed.Fence.RoundID, regie.StopStop)
@@ -95,7 +95,7 @@ func takenBack(w *World) {
 func takenBackTogether(w *World) {
 	for range 8 {
 		fence := w.Start()
-		id := w.waits(fence, "whose is it", store.Queue)
+		id := submitWaiting(w, fence, "whose is it", store.Queue)
 		var taken, ended error
 		var out store.Outcome
 		var both sync.WaitGroup

@@ -14,7 +14,7 @@ var tokenCases = map[string]func(*World){
 	"WorkspaceOf":   workspaceOf,
 }
 
-func (w *World) token(of regie.Token) (regie.Token, regie.Hash) {
+func createToken(w *World, of regie.Token) (regie.Token, regie.Hash) {
 	w.T.Helper()
 	of.ID, of.UserID, of.CreatedBy = regie.NewID(), w.User, "ada"
 	if of.Kind == "" {
@@ -40,11 +40,11 @@ func (w *World) tokenIDs(filter store.TokenFilter, at time.Time) (out []regie.ID
 // (spec 11.2, decision 15).
 func tokens(w *World) {
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
-	first, secret := w.token(regie.Token{
+	first, secret := createToken(w, regie.Token{
 		Name: "deploy \x1b ü", Scopes: []regie.TokenScope{regie.ScopeChat, regie.ScopeRead},
 		Workspaces: []regie.ID{w.Workspace.ID}, OnApproval: "park", ExpiresAt: end,
 	})
-	second, _ := w.token(regie.Token{Name: "firefox", Kind: regie.TokenBrowser})
+	second, _ := createToken(w, regie.Token{Name: "firefox", Kind: regie.TokenBrowser})
 	found, user, err := w.Store.TokenBySecret(w.Ctx, secret)
 	w.must(err)
 	w.equal("the token", found, first)
@@ -113,7 +113,7 @@ func tokens(w *World) {
 
 // tokensRefused: an id is used once, and only for an existing user and existing workspaces.
 func tokensRefused(w *World) {
-	first, _ := w.token(regie.Token{Name: "one"})
+	first, _ := createToken(w, regie.Token{Name: "one"})
 	head := w.head(w.User)
 	try := func(change func(*regie.Token)) error {
 		token := first

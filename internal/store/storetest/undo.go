@@ -83,7 +83,7 @@ func undo(w *World) {
 	})
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
 		_,
-			err := w.Store.Submit(w.Ctx, w.further(fence))
+			err := w.Store.Submit(w.Ctx, furtherSubmission(w, fence))
 		return err
 	})
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
@@ -111,8 +111,8 @@ func undo(w *World) {
 	w.equal("finished again", []any{repeated, w.head(fence.SessionID)}, []any{done, head})
 	open = resultOf(w.Store.OpenUndos(w.Ctx))(w)
 	w.equal("open afterwards", len(open), 0)
-	w.superseded(fence.SessionID, []bool{true, true, true, true, false})
-	resultOf(w.Store.Submit(w.Ctx, w.further(fence)))(w)
+	checkSuperseded(w, fence.SessionID, []bool{true, true, true, true, false})
+	resultOf(w.Store.Submit(w.Ctx, furtherSubmission(w, fence)))(w)
 	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error {
 		_,
 			err := w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "test")
@@ -126,15 +126,15 @@ func undo(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// further returns one more message of a session.
-func (w *World) further(fence store.Fence) store.Submission {
+// furtherSubmission returns one more message of a session.
+func furtherSubmission(w *World, fence store.Fence) store.Submission {
 	in := w.Submission("and?")
 	in.SessionID, in.New = fence.SessionID, nil
 	return in
 }
 
-// superseded asserts which messages of a thread are superseded.
-func (w *World) superseded(session regie.ID, want []bool) {
+// checkSuperseded asserts which messages of a thread are superseded.
+func checkSuperseded(w *World, session regie.ID, want []bool) {
 	w.T.Helper()
 	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	got := make([]bool, len(thread.Messages))
@@ -162,14 +162,14 @@ func redo(w *World) {
 		held := resultOf(w.Store.BeginUndo(w.Ctx, u, "test"))(w)
 		resultOf(w.Store.FinishUndo(w.Ctx, Finished(held)))(w)
 		gone := i%2 == 0
-		w.superseded(fence.SessionID, append([]bool{gone, gone, gone, gone}, make([]bool, i+1)...))
+		checkSuperseded(w, fence.SessionID, append([]bool{gone, gone, gone, gone}, make([]bool, i+1)...))
 	}
 	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("undos", []any{len(view.Undos), view.Undos[2].Undoes}, []any{3, second.ID})
 	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10}))(w)
 	w.equal("undone", rounds[0].Undone, true)
 	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID}))(w)
-	w.superseded(forked.Session.ID, []bool{true, true, true, true, false, false, false})
+	checkSuperseded(w, forked.Session.ID, []bool{true, true, true, true, false, false, false})
 }
 
 // undoTaken: one holder takes an undo over from another. Only the later one finishes it (invariant
@@ -190,7 +190,7 @@ func undoTaken(w *World) {
 	w.equal("a done one is nobody's", again, store.HeldUndo{Undo: done})
 	_, err := w.Store.ClaimUndo(w.Ctx, regie.NewID(), "first")
 	w.refused(regie.CodeNotFound, err)
-	next := resultOf(w.Store.Submit(w.Ctx, w.further(fence)))(w)
+	next := resultOf(w.Store.Submit(w.Ctx, furtherSubmission(w, fence)))(w)
 	if next.Fence.Epoch <= second.Epoch {
 		w.T.Errorf("the next round's epoch is %d, not above %d", next.Fence.Epoch, second.Epoch)
 	}
@@ -199,8 +199,8 @@ func undoTaken(w *World) {
 // undoSources checks the data for planning an undo, and the candidates.
 func undoSources(w *World) {
 	first := w.Acted(w.Submission("one"))
-	second := w.Acted(w.further(first))
-	talked, err := w.Store.Submit(w.Ctx, w.further(first))
+	second := w.Acted(furtherSubmission(w, first))
+	talked, err := w.Store.Submit(w.Ctx, furtherSubmission(w, first))
 	w.must(err)
 	w.must(w.AppendReply(talked.Fence, w.Answer(1)))
 	candidates := func(filter store.UndoFilter) []regie.ID {

@@ -109,7 +109,7 @@ func approvals(w *World) {
 	before = w.head(fence.SessionID)
 	out = resultOf(w.decide(asked, "5",
 		regie.Decision{CallID: reply.Calls[2].ID, Answer: regie.AnswerDeny, Reason: "no"}))(w)
-	w.follows(fence.SessionID, before, regie.EventApproval)
+	checkDecisionFirst(w, fence.SessionID, before, regie.EventApproval)
 	w.equal("ready", out.Ready, true)
 	w.state(fence.SessionID, regie.SessionActive)
 	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
@@ -191,8 +191,8 @@ func expiry(w *World) {
 	w.head(fence.SessionID)
 }
 
-// follows asserts that the log has a person's decision before its result.
-func (w *World) follows(session regie.ID, after int64, said regie.EventType) {
+// checkDecisionFirst asserts that the log has a person's decision before its result.
+func checkDecisionFirst(w *World, session regie.ID, after int64, said regie.EventType) {
 	events := resultOf(w.Store.Events(w.Ctx, session, after, 10))(w)
 	var kinds []regie.EventType
 	for _, event := range events {
@@ -237,7 +237,7 @@ func question(w *World) {
 	for range 2 {
 		resultOf(w.Store.Answer(w.Ctx, answer))(w)
 	}
-	w.follows(fence.SessionID, before, regie.EventQuestion)
+	checkDecisionFirst(w, fence.SessionID, before, regie.EventQuestion)
 	answer.Request = "another"
 	_, err := w.Store.Answer(w.Ctx, answer)
 	w.refused(regie.CodeConflict, err)

@@ -162,7 +162,7 @@ func TestUndoLeft(t *testing.T) {
 		t.Errorf("a run started after %s, while another process was undoing", took)
 	}
 	u.holds("after the undo", map[string]string{"a.txt": "A0\n"})
-	done, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: left.ID, Target: run.RoundID})
+	done, err := u.conn.Undos.Undo(t.Context(), dispatch.UndoRequest{UndoID: left.ID, Target: run.RoundID})
 	if err != nil || done.State != regie.UndoDone || done.Left() != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}

@@ -60,14 +60,14 @@ var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
 `))
 
 // serveSetup lets a browser in.
-func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *server) {
+func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder) {
 	w.Header().Set("Cache-Control", "no-store")
 	switch r.Method {
 	case http.MethodGet:
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'")
 		language := r.Header.Get("Accept-Language")
-		said := func(to regie.Sentence) string { return s.Translate(language, &regie.Error{Format: to.Format}) }
+		said := func(to regie.Sentence) string { return s.translate(language, &regie.Error{Format: to.Format}) }
 		spoken := "en"
 		if strings.HasPrefix(strings.ToLower(language), "fr") {
 			spoken = "fr"

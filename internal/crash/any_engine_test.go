@@ -80,7 +80,7 @@ func (a *anywhere) Answer(ctx context.Context, in dispatch.AnswerRequest) (store
 }
 
 func (a *anywhere) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
-	return ask(ctx, a, func(c *client.Client) (regie.Undo, error) { return c.Undo(ctx, in) })
+	return ask(ctx, a, func(c *client.Client) (regie.Undo, error) { return c.Undos.Undo(ctx, in) })
 }
 
 func (a *anywhere) List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {

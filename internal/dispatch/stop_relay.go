@@ -42,22 +42,30 @@ func (h *Hub) Missed() {
 	}
 }
 
+// stopRelay brings the words of other processes to the rounds that run here. Its fields are under
+// the dispatcher's lock.
+type stopRelay struct {
+	d      *Dispatcher
+	rounds map[regie.ID]struct{} // that run here and that another process may have said something about
+	wake   chan struct{}         // holds one token at most
+}
+
 // checkSession has the round of a session that runs here looked at, or, for the zero ID, every
 // round that does. It never blocks.
-func (d *Dispatcher) checkSession(session regie.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (s *stopRelay) checkSession(session regie.ID) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
 	if session.IsZero() {
-		for round := range d.running {
-			d.looks[round] = struct{}{}
+		for round := range s.d.running {
+			s.rounds[round] = struct{}{}
 		}
-	} else if round, runs := d.rounds[session]; runs {
-		d.looks[round] = struct{}{}
-		d.running[round].again = true
+	} else if round, runs := s.d.rounds[session]; runs {
+		s.rounds[round] = struct{}{}
+		s.d.running[round].again = true
 	}
-	if len(d.looks) > 0 {
+	if len(s.rounds) > 0 {
 		select {
-		case d.look <- struct{}{}:
+		case s.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -66,31 +74,31 @@ func (d *Dispatcher) checkSession(session regie.ID) {
 // deliverStops hands stopping words that other processes stored to the rounds that run here, until
 // the dispatcher closes: what is stored now is obeyed now, not at the round's next step (decision
 // 6). Once in maxSleep it looks for deadlines that the queue did not tell of.
-func (d *Dispatcher) deliverStops() {
-	defer d.wg.Done()
+func (s *stopRelay) deliverStops() {
+	defer s.d.wg.Done()
 	sweep := time.NewTicker(maxSleep)
 	defer sweep.Stop()
 	for {
 		select {
-		case <-d.look:
+		case <-s.wake:
 		case <-sweep.C:
-			d.endOverdue(d.base)
+			s.d.endOverdue(s.d.base)
 			continue
-		case <-d.closed:
+		case <-s.d.closed:
 			return
 		}
-		d.mu.Lock()
-		rounds := slices.Collect(maps.Keys(d.looks))
-		clear(d.looks)
-		d.mu.Unlock()
+		s.d.mu.Lock()
+		rounds := slices.Collect(maps.Keys(s.rounds))
+		clear(s.rounds)
+		s.d.mu.Unlock()
 		for _, id := range rounds {
-			round, err := d.store.Round(d.base, id)
+			round, err := s.d.store.Round(s.d.base, id)
 			switch {
 			case err == nil && round.State == regie.RoundRunning && round.Stop != "":
-				d.deliverStop(id, round.Stop)
+				s.d.deliverStop(id, round.Stop)
 			case regie.CodeOf(err) == regie.CodeNotFound: // reserved here, and not stored yet
 			case err != nil && !errors.Is(err, context.Canceled):
-				d.log.Warn("a run could not be looked at after another engine's word", "round", id.String(), "code",
+				s.d.log.Warn("a run could not be looked at after another engine's word", "round", id.String(), "code",
 					string(regie.CodeOf(err)), "error", err)
 			}
 		}

@@ -8,8 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// commanded runs a round to its end, with one action and the file changes that were found after it.
-func (w *World) commanded(in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
+// runCommand runs a round to its end, with one action and the file changes that were found after
+// it.
+func runCommand(w *World, in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
 	w.T.Helper()
 	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	fence := accepted.Fence
@@ -38,8 +39,8 @@ func changed(w *World) {
 	}})
 	w.must(err)
 	began := time.Now().Add(-time.Minute)
-	first := w.commanded(w.Submission("one"), regie.CallSucceeded, evidence)
-	second := w.commanded(w.Submission("two"), regie.CallUnknown, evidence)
+	first := runCommand(w, w.Submission("one"), regie.CallSucceeded, evidence)
+	second := runCommand(w, w.Submission("two"), regie.CallUnknown, evidence)
 	none := w.Acted(w.Submission("three"))
 	for _, fence := range []store.Fence{first, second, none} {
 		source := resultOf(w.Store.UndoSource(w.Ctx, fence.RoundID))(w)

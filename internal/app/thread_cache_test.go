@@ -148,7 +148,7 @@ func TestWarmUndone(t *testing.T) {
 	secret := b.job(conn, session, "The word is HYACINTH.")
 	target := secret.Round.ID
 	for n, gone := range []bool{true, false} {
-		undo, err := conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), Target: target, Chat: true})
+		undo, err := conn.Undos.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), Target: target, Chat: true})
 		fatal(t, err)
 		target = undo.ID
 		read.take()

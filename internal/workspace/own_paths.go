@@ -47,8 +47,11 @@ func Resolved(name string) string {
 	}
 }
 
-// ownBelow returns Regie's own paths below a directory, as foldedPath gives them.
-func ownBelow(dir string) (out []string) {
+// ownPaths are Regie's own paths below a directory, as foldedPath gives them.
+type ownPaths []string
+
+// ownBelow returns Regie's own paths below a directory.
+func ownBelow(dir string) (out ownPaths) {
 	own.Lock()
 	defer own.Unlock()
 	for _, dir := range []string{filepath.FromSlash(dir), Resolved(filepath.FromSlash(dir))} {
@@ -71,11 +74,11 @@ func foldedPath(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// isOwn reports whether a path without links is Regie's own.
-func (r *Root) isOwn(name string) bool {
-	if len(r.own) == 0 { // as in most workspaces
+// contain reports whether a path without links is Regie's own.
+func (o ownPaths) contain(name string) bool {
+	if len(o) == 0 { // as in most workspaces
 		return false
 	}
 	name = foldedPath(name)
-	return slices.ContainsFunc(r.own, func(at string) bool { return name == at || strings.HasPrefix(name, at+"/") })
+	return slices.ContainsFunc(o, func(at string) bool { return name == at || strings.HasPrefix(name, at+"/") })
 }

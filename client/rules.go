@@ -1,0 +1,37 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/http"
+
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Rules are the standing rules, as control.Rules.
+type Rules struct{ client *Client }
+
+// List lists standing rules (spec 4.4).
+func (r *Rules) List(ctx context.Context, f store.RuleFilter) (store.RuleList, error) {
+	out := store.RuleList{Rules: []store.StandingRule{}}
+	wanted := cmp.Or(f.Limit, math.MaxInt)
+	err := pages(ctx, r.client, "/api/v1/rules", f, wanted, func(p rulePage) (string, int) {
+		out.Rules = append(out.Rules, p.Items...)
+		out.Audit, out.AuditError = cmp.Or(out.Audit, p.Audit), cmp.Or(out.AuditError, p.AuditError)
+		return p.Next, wanted - len(out.Rules)
+	})
+	return out, err
+}
+
+// Revoke takes standing rules back, all of them or none: when it returns they allow nothing.
+func (r *Rules) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
+	return r.client.call(ctx, http.MethodPost, "/api/v1/rules/revoke", in, nil)
+}
+
+type rulePage struct {
+	page[store.StandingRule]
+	Audit      *store.VerifyReport `json:"audit"`
+	AuditError string              `json:"audit_error"`
+}

@@ -1,0 +1,34 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// Workspaces are the directories that agents work in, as control.Workspaces.
+type Workspaces struct{ client *Client }
+
+// List lists the workspaces that the store knows, by name.
+func (w *Workspaces) List(ctx context.Context) ([]regie.Workspace, error) {
+	return all[regie.Workspace](ctx, w.client, "/api/v1/workspaces")
+}
+
+// Open returns the workspace that a directory of the engine's machine belongs to, and
+// makes it the first time (spec 8.1). It returns CodePathProtected for the home directory and /
+// unless Here is set.
+func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
+	return ask[regie.Workspace](ctx, w.client, http.MethodPost, "/api/v1/workspaces", in)
+}
+
+// Query calls a query of a workspace, without a model and without a session (spec 4.1).
+func (w *Workspaces) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error) {
+	return ask[dispatch.QueryResult](ctx, w.client, http.MethodPost, "/api/v1/queries", in)
+}
+
+// Search looks through one workspace: what was said in its sessions, and its files (spec 8.3).
+func (w *Workspaces) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
+	return ask[dispatch.Found](ctx, w.client, http.MethodGet, "/api/v1/search?"+queryOf(in), nil)
+}
