@@ -43,7 +43,7 @@ func keyRules() map[string]keyRule {
 		"listen":                            {fallback: DefaultListen},
 		"approvals.require":                 words("writes", "all", "none"),
 		"approvals.require_validation":      {fallback: false},
-		"approvals.expire":                  {fallback: "24h"},
+		"approvals.expire":                  {fallback: approvalExpiry},
 		"approvals.rules":                   {most: "500"},
 		"approvals.rules[].tool":            {required: true},
 		"approvals.rules[].decision":        {words: []string{"allow", "ask", "forbid"}, required: true},
