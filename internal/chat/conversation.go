@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
@@ -498,3 +499,6 @@ func (c *Conversation) TakeBack(q Queued, edit bool) {
 
 // Queue are the messages that wait for their turn.
 func (c *Conversation) Queue() []Queued { return c.Stream.waiting }
+
+// Control is what a terminal asks of an engine.
+type Control = *client.Client

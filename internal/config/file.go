@@ -43,23 +43,6 @@ type File struct {
 	TokenLimits TokenLimits `yaml:"token_limits"`
 }
 
-// DefaultListen is the default address of regie serve (spec 13).
-const DefaultListen = "127.0.0.1:7333"
-
-// Approvals are the app's word on what people are asked about (spec 4.4, 13).
-type Approvals struct {
-	// Require is the default: writes (also where it is empty), all or none.
-	Require string `yaml:"require"`
-	// RequireValidation has every call asked about, which no rule lifts (decision 49).
-	RequireValidation bool `yaml:"require_validation"`
-	// Expire is how long people have to decide; zero means 24 hours.
-	Expire time.Duration `yaml:"expire"`
-	// QuestionExpire is how long people have to answer a question; zero means 7 days (decision 74).
-	QuestionExpire time.Duration `yaml:"question_expire"`
-	// Rules decide calls before a person does.
-	Rules []Rule `yaml:"rules"`
-}
-
 // MCP is what Regie is as an MCP server (spec 10.2).
 type MCP struct {
 	// AllowApprovals lets its clients decide approvals and answer questions, which only people do

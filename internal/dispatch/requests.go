@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"encoding/json"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/engine"
@@ -190,4 +192,68 @@ type ClearRequest struct {
 // Cleared is how many answers went.
 type Cleared struct {
 	Entries int64 `json:"entries"`
+}
+
+// UndoRequest says what is to be undone.
+type UndoRequest struct {
+	// UndoID is the undo's own id: asking again under it adds nothing.
+	UndoID regie.ID `json:"undo_id,omitzero"`
+	// Target is a run, or an undo, which is taken back then; Short is a part of such an id. Without
+	// either it is the newest run of SessionID, or of the workspace at Root, that changed files and
+	// is not undone.
+	Target    regie.ID `json:"target,omitzero"`
+	Short     string   `json:"short,omitempty"`
+	Root      string   `json:"root,omitempty"`
+	SessionID regie.ID `json:"session_id,omitzero"`
+	// Chat removes the run's messages from the conversation too; without file changes, the newest
+	// run may be one that only talked.
+	Chat bool `json:"chat,omitempty"`
+	// Force puts files back that others have changed since. What they hold now is kept, and an undo
+	// of the undo brings it again.
+	Force bool `json:"force,omitempty"`
+	// Plan is that of the plan which was shown: where it is no longer what would be done, nothing
+	// is.
+	Plan regie.Hash `json:"plan,omitzero"`
+	By   string     `json:"by,omitempty"`
+}
+
+// QueryRequest is a call of a query.
+type QueryRequest struct {
+	WorkspaceID regie.ID        `json:"workspace_id" required:"true"`
+	Tool        string          `json:"tool" required:"true"` // its canonical name
+	Arguments   json.RawMessage `json:"arguments,omitempty"`
+}
+
+// QueryResult is what a query brought.
+type QueryResult struct {
+	Content string `json:"content"`
+}
+
+// WorkspaceRequest names a directory.
+type WorkspaceRequest struct {
+	// Path is absolute, on the machine of the engine.
+	Path string `json:"path" required:"true"`
+	// Here takes the directory although it is the home directory or /.
+	Here bool `json:"here,omitempty"`
+}
+
+// SessionRequest makes a session. What it leaves empty the engine's settings say.
+type SessionRequest struct {
+	SessionID   regie.ID          `json:"session_id,omitzero"`
+	WorkspaceID regie.ID          `json:"workspace_id" required:"true"`
+	Agent       string            `json:"agent,omitempty"`
+	Type        regie.SessionType `json:"type,omitempty"`
+	Name        string            `json:"name,omitempty"`
+	// RequireValidation has every call of the session asked about (decision 49).
+	RequireValidation bool `json:"require_validation,omitempty"`
+}
+
+// ProviderView is a configured provider. Keys are never shown; providers of files cannot be changed
+// here (decision 52).
+type ProviderView struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	BaseURL string `json:"base_url,omitempty"`
+	HasKey  bool   `json:"has_key"`
+	Chosen  bool   `json:"chosen,omitempty"` // answers where nothing else is said
 }

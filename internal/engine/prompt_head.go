@@ -9,6 +9,7 @@ import (
 	"github.com/regie-run/regie/internal/dialect"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -217,4 +218,20 @@ func declareTools(registry *tool.Registry, role regie.ToolRole) toolList {
 		}
 	}
 	return out
+}
+
+// noteMissingTools tells people, when a round begins and when it goes on after a crash, which tools
+// it does without, and, when it begins, what of the workspace's document it was not given.
+func (r *run) noteMissingTools() error {
+	missing := r.tools.Missing()
+	begins := r.round.Phase == regie.PhaseModel && r.exchange.Number == 1 && r.exchange.Attempt == 1
+	notice := regie.ToolNotice{Missing: missing}
+	if begins {
+		notice.Document = r.policy.Document
+	}
+	if len(missing) == 0 && notice.Document.IsZero() || !begins && !r.resumed {
+		return nil
+	}
+	_, err := r.cfg.Store.Note(r.commit, r.fence, store.Note{Message: r.toolNotice(notice)})
+	return err
 }

@@ -324,3 +324,26 @@ type VerifyReport struct {
 	Erased  int64    `json:"erased"`
 	Head    string   `json:"head,omitempty"` // the last MAC, hexadecimal
 }
+
+// Setting is a value that was set through the interface and overrides the default (decision 52).
+type Setting struct {
+	// Name is its key in the configuration: limits.chat.max_action_retries.
+	Name string
+	// Value has the configuration's format; empty removes an earlier value.
+	Value string
+}
+
+// Proxied is a model call forwarded for a client, without a session (decision 35): a line of the
+// log of these (spec 11.4).
+type Proxied struct {
+	ID          regie.ID
+	WorkspaceID regie.ID
+	UserID      regie.ID
+	Provider    string
+	Model       string
+	Code        regie.Code // why it brought no answer; empty where it did
+	Usage       regie.Usage
+	Money       regie.Money // Reserved is what was reserved for it under a cap
+	StartedAt   time.Time
+	Duration    time.Duration
+}

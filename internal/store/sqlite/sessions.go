@@ -151,3 +151,10 @@ func (s sessionStore) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 func notFound(what string, id regie.ID) error {
 	return regie.Errorf(regie.CodeNotFound, "there is no %s %s here", what, id)
 }
+
+// Workspaces lists the workspaces, by name.
+func (s sessionStore) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
+	return queryList(ctx, s.read, func(row scanner, w *regie.Workspace) error {
+		return row.Scan(&w.ID, &w.Name, &w.Root, &w.FoundBy, &w.CreatedAt)
+	}, "SELECT id, name, root, found_by, created_at FROM workspaces ORDER BY name, id")
+}
