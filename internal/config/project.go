@@ -53,7 +53,7 @@ var narrows = []string{
 // instructs are the keys that say how the agent works, and reach nothing by themselves.
 var instructs = []string{
 	"agents.main.instructions", "agents.main.language", "agents.main.prompt_degree", "agents.main.dialect",
-	"agents.main.relaunch", "agents.main.answer_check",
+	"agents.main.relaunch", "agents.main.restitution", "agents.main.on_deny",
 	"agents.main.reasoning_effort", "agents.main.parallel_tool_calls", "workspace",
 }
 
@@ -155,7 +155,8 @@ func (p *Project) Instructed(agent Agent) Agent {
 	agent.Relaunch = cmp.Or(own.Relaunch, agent.Relaunch)
 	agent.ReasoningEffort = cmp.Or(own.ReasoningEffort, agent.ReasoningEffort)
 	agent.PromptDegree = cmp.Or(own.PromptDegree, agent.PromptDegree)
-	agent.AnswerCheck = agent.AnswerCheck || own.AnswerCheck
+	agent.Restitution = cmp.Or(own.Restitution, agent.Restitution)
+	agent.OnDeny = cmp.Or(own.OnDeny, agent.OnDeny)
 	agent.ParallelToolCalls = cmp.Or(own.ParallelToolCalls, agent.ParallelToolCalls)
 	return agent
 }
