@@ -41,10 +41,10 @@ type Policy struct {
 	Relaunch Relaunch `json:"relaunch,omitempty"`
 	// French has what Regie tells the model said in French.
 	French bool `json:"french,omitempty"`
-	// Restitution is for the answers after tool results (spec 6.2); the agent's goes before it.
+	// Restitution is for the answers after tool results (spec 6.2). The agent's goes before it.
 	Restitution Restitution `json:"restitution,omitempty"`
-	// OnDeny says what follows a refusal without a reason; empty is OnDenyExplain (decision 65). The
-	// engine sets it.
+	// OnDeny says what follows a refusal without a reason; empty is OnDenyExplain (decision 65).
+	// The engine sets it.
 	OnDeny OnDeny `json:"on_deny,omitempty"`
 	// ReasoningEffort, ServiceTier and OneCall are parameters of the round's model calls (spec 6.3,
 	// 13). They are fixed when the round starts, so that its requests stay consistent and can be

@@ -90,7 +90,7 @@ func TestPlainResults(t *testing.T) {
 			out = append(out, said.String())
 		}
 	}
-	want := `The model found no fit words for the results, so here they are:
+	want := `The model's answer was not fit to be read. These are the results:
 notes.get has succeeded:
     note sum: 1000000
     note title: Trip
@@ -106,7 +106,7 @@ files.list_files has succeeded:
 The rest: /show 0e9b1c2d
 files.delete_file has failed: no such file
 files.delete_file was not run: the person denied this call
-Nobody knows whether bank.pay has succeeded: it died`
+The outcome of bank.pay is unknown: it died`
 	if diff := cmp.Diff(want, strings.Join(out, "\n")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

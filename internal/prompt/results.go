@@ -25,7 +25,7 @@ func PlainResults(calls []regie.Call) []regie.Sentence {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c regie.Call) bool {
 		return c.NotRun == regie.NotRunDuplicateInBatch || strings.HasPrefix(c.Tool, sessionTools)
 	})
-	out := []regie.Sentence{regie.Say("The model found no fit words for the results, so here they are:")}
+	out := []regie.Sentence{regie.Say("The model's answer was not fit to be read. These are the results:")}
 	for i := range calls[:min(len(calls), maxSteps)] {
 		out = append(append(out, regie.Sentence{}), plainResult(&calls[i])...)
 	}
@@ -53,7 +53,7 @@ func plainResult(c *regie.Call) (out []regie.Sentence) {
 		}
 		return out
 	case c.State == regie.CallUnknown:
-		return []regie.Sentence{regie.Say("Nobody knows whether %s has succeeded: %s", name, c.Error.Message)}
+		return []regie.Sentence{regie.Say("The outcome of %s is unknown: %s", name, c.Error.Message)}
 	case c.State == regie.CallNotRun:
 		return []regie.Sentence{regie.Say("%s was not run: %s", name, c.Error.Message)}
 	default:

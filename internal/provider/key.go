@@ -109,7 +109,7 @@ func (k *Key) Append(turns ...Turn) {
 	}
 }
 
-// duration matches what stands before the duration of a call's outcome (see package prompt), and it.
+// duration matches the beginning of a call's outcome (see package prompt) up to its duration.
 var duration = regexp.MustCompile(`(?m)^(\{(?:"command":\d+,)?"name":"[^"\\]*","success":(?:true|false),"duration_ms":)\d+`)
 
 // WithoutDurations returns what a model reads with the durations of calls zero: they differ between
