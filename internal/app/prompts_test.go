@@ -22,8 +22,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestRestitution sends an answer back that a person should not get, at most twice; then the results
-// are rendered (decision 63).
+// TestRestitution sends an answer back that a person should not get, at most twice; then it renders
+// the results (decision 63).
 func TestRestitution(t *testing.T) {
 	t.Parallel()
 	list := call{"a", "files__list_files", `{}`}

@@ -4,6 +4,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -241,6 +242,8 @@ func (o *outcome) append(b []byte) []byte {
 func (v View) resultText(c *regie.Call) (text string, failed bool) {
 	out, below := newOutcome(v.Names(c.Tool), c), ""
 	switch {
+	case c.Origin == regie.OriginClient && c.Error == nil: // whether it succeeded its client knows
+		return cmp.Or(c.Result, "(no output)"), false
 	case c.Error != nil:
 		out.Status = string(c.State)
 	case isJSON(c.Result):
