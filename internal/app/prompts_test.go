@@ -75,6 +75,27 @@ func TestRestitution(t *testing.T) {
 	}
 }
 
+// TestRestitution_JSON holds a model of the JSON dialect to the same, and its thread stays whole.
+func TestRestitution_JSON(t *testing.T) {
+	t.Parallel()
+	sorry := says(`{"pre_text":"I'm sorry."}`)
+	m := newModel(t, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), sorry, sorry, sorry, says(`{"pre_text":"Three notes."}`))
+	b := newBed(t, m)
+	in := b.inJSON(everything)
+	conn := b.connect()
+	view := b.await(conn, b.send(conn, in))
+	if got := view.Exchanges[3].Reply.AI; !strings.HasPrefix(got.Text(), "The model's answer was not fit") || got.Verbatim != "I'm sorry." {
+		t.Errorf("the answer is %+v", got)
+	}
+	in.ClientID, in.Text = regie.NewID().String(), "and?"
+	run := b.send(conn, in)
+	b.await(conn, run)
+	if !strings.Contains(m.last(), `{\"pre_text\":\"The model's answer was not fit`) {
+		t.Errorf("the model was told %s", m.last())
+	}
+	b.shown(conn, run, 1)
+}
+
 // TestRestitution_Unattended leaves an unattended run alone, and a client of /v1, which streams its
 // drafts.
 func TestRestitution_Unattended(t *testing.T) {

@@ -25,7 +25,11 @@ func (a *Asked) Observe(e Entry) {
 	case m.Sender == regie.SenderUser:
 		*a = Asked{Request: cmp.Or(m.Text, m.LinearText())}
 	case e.bringsResults() && !m.Enriching():
-		a.Calls = append(a.Calls, e.Calls...)
+		for i := range e.Calls {
+			if !strings.HasPrefix(e.Calls[i].Tool, sessionTools) { // a plan or a person's answer is no result
+				a.Calls = append(a.Calls, e.Calls[i])
+			}
+		}
 	case m.System != nil && m.System.Type == regie.SystemFormatError && len(m.System.Said) > 0:
 		a.Rewrites++
 	}

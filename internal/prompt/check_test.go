@@ -84,7 +84,7 @@ func TestPlainResults(t *testing.T) {
 		{Tool: "files.delete_file", State: regie.CallFailed, Error: &regie.CallError{Message: "no such file"}},
 		{Tool: "files.delete_file", State: regie.CallNotRun, Error: &regie.CallError{Message: "the person denied this call"}},
 		{Tool: "bank.pay", State: regie.CallUnknown, Error: &regie.CallError{Message: "it died"}},
-		{Tool: "session.update_plan", State: regie.CallSucceeded, Result: "ok"},
+		{Tool: "bank.pay", State: regie.CallNotRun, NotRun: regie.NotRunDuplicateInBatch, Error: &regie.CallError{Message: "see above"}},
 	}) {
 		if !said.IsZero() {
 			out = append(out, said.String())
@@ -127,7 +127,7 @@ func TestAsked(t *testing.T) {
 		}
 		return Entry{Message: m, Calls: calls}
 	}
-	one, two := regie.Call{Tool: "a"}, regie.Call{Tool: "b"}
+	one, two, plan := regie.Call{Tool: "a"}, regie.Call{Tool: "b"}, regie.Call{Tool: "session.update_plan"}
 	gone := ai("taken back")
 	gone.Message.Superseded = true
 	sentBack := system(regie.SystemFormatError)
@@ -136,7 +136,7 @@ func TestAsked(t *testing.T) {
 	for _, e := range []Entry{
 		user("first"), ai("I look.", one), system(regie.SystemDataAdded, one), ai("bad"), sentBack, ai("good"), gone,
 		user("second"), ai("I look.", two), system(regie.SystemActionsExecuted, two), system(regie.SystemFormatError), ai("bad"), sentBack,
-		ai("I look again.", one), system(regie.SystemDataAdded, one),
+		ai("I look again.", one, plan), system(regie.SystemDataAdded, one, plan),
 	} {
 		got.Observe(e)
 	}

@@ -23,7 +23,7 @@ const (
 // a person reads where the model finds no fit answer (decision 63).
 func PlainResults(calls []regie.Call) []regie.Sentence {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c regie.Call) bool {
-		return c.NotRun == regie.NotRunDuplicateInBatch || strings.HasPrefix(c.Tool, sessionTools)
+		return c.NotRun == regie.NotRunDuplicateInBatch
 	})
 	out := []regie.Sentence{regie.Say("The model's answer was not fit to be read. These are the results:")}
 	for i := range calls[:min(len(calls), maxSteps)] {
