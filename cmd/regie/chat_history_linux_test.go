@@ -26,7 +26,7 @@ func TestChatPast(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,
 		calls("I look.", called{"a", "files__read_file", `{"path": "missing.txt"}`}, called{"b", "files__list_files", "{}"}, called{"c", "no__tool", "{}"}), reply("I looked."),
-		reply("I write.", wanted{"d", "a.txt", "one\n"}),
+		reply("I write.", wanted{"d", "a.txt", "one\n"}), reply("I leave it."),
 	)
 	c := s.regie("chat")
 	c.expect("> ")
@@ -36,7 +36,7 @@ func TestChatPast(t *testing.T) {
 	c.enter("write")
 	c.expect("[l] later")
 	c.enter("n")
-	c.expect("None of it was run.")
+	c.expect("I leave it.")
 	c.expect("> ")
 	c.enter("!echo put out; exit 3")
 	c.expect("[l] later")

@@ -159,7 +159,7 @@ func TestScreenCommandPast(t *testing.T) {
 // a part behind padding: the keys that would do nothing are not offered, and the part is seen.
 func TestScreenCommandHidden(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, shellExec("ls"+strings.Repeat("\n", 100)+strings.Repeat("#a\n", 200)+"rm -rf secret\n"+strings.Repeat("#b\n", 200)))
+	s := newStage(t, shellExec("ls"+strings.Repeat("\n", 100)+strings.Repeat("#a\n", 200)+"rm -rf secret\n"+strings.Repeat("#b\n", 200)), reply("I leave it."))
 	p := chatAt(s, 100, 40)
 	p.enter("look")
 	p.sees("rm -rf secret", "more times", "[y] once", "[e] edit", "[v]", "[l]")

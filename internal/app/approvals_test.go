@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
@@ -129,7 +131,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 			t.Errorf("%s holds %q, want %q", name, got, want)
 		}
 	}
-	for _, want := range []string{"not that one", "USER_REJECTED", "a person changed the arguments", "b2.txt"} {
+	for _, want := range []string{"not that one", "USER_REJECTED", `\"executed_params\":{`, "b2.txt"} {
 		if !strings.Contains(m.last(), want) {
 			t.Errorf("the model is not told %q", want)
 		}
@@ -219,10 +221,49 @@ func TestDecideRefuses(t *testing.T) {
 	if _, err := conn.Decide(t.Context(), decide(asked, "y", regie.Decision{CallID: call, Answer: "perhaps"})); regie.CodeOf(err) != regie.CodeBadRequest {
 		t.Errorf("what is no answer, to what is decided: %v", err)
 	}
-	// All that was asked is denied without a word: nobody wants the run to go on (decision 20).
-	expect(t, b.await(conn, run), regie.EndDenied, "NOT_RUN DENIED", "SUCCEEDED")
-	if m.count() != 1 {
+	expect(t, b.await(conn, run), regie.EndAnswered, "NOT_RUN DENIED", "SUCCEEDED")
+	if m.count() != 2 {
 		t.Errorf("the model was asked %d times", m.count())
+	}
+}
+
+// TestOnDeny refuses without a reason: the model says why it asked, unless its agent ends then or
+// the same call was refused before (decision 65).
+func TestOnDeny(t *testing.T) {
+	t.Parallel()
+	const note = "The person refused without a reason. Say in one or two sentences why you asked"
+	for name, c := range map[string]struct {
+		agent   config.Agent
+		again   call // what the model proposes after the first refusal, and the person refuses too
+		end     regie.RoundEnd
+		replies int
+	}{
+		"explain":             {config.Agent{}, call{}, regie.EndAnswered, 2},
+		"the same call again": {config.Agent{OnDeny: "explain"}, write("b", "x", "1"), regie.EndDenied, 2},
+		"another call":        {config.Agent{}, write("b", "y", "1"), regie.EndAnswered, 3},
+		"end":                 {config.Agent{OnDeny: "end"}, call{}, regie.EndDenied, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steps := []http.HandlerFunc{says("", write("a", "x", "1"))}
+			if c.again.id != "" {
+				steps = append(steps, says("", c.again))
+			}
+			m := newModel(t, append(steps, says("I wanted to keep your notes. Shall I show them instead?"))...)
+			b := newBed(t, m)
+			b.settings.File.Agents = map[string]config.Agent{"main": c.agent}
+			conn, run, asked := b.startAsked(approval.Policy{})
+			b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny})
+			if c.again.id != "" {
+				asked = b.next(conn, run.SessionID, asked.ID)
+				b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny})
+			}
+			if view := b.await(conn, run); view.Round.End != c.end || m.count() != c.replies {
+				t.Errorf("%s after %d replies", view.Round.End, m.count())
+			}
+			if strings.Contains(m.last(), note) != (c.replies > 1) {
+				t.Errorf("the model was told %s", m.last())
+			}
+		})
 	}
 }
 

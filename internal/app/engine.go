@@ -218,8 +218,8 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		UserData:      places.userData, Files: e.fileSettings, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
-		QuestionTTL: o.Config.File.Approvals.QuestionExpire,
-		Price:       e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+		QuestionTTL: o.Config.File.Approvals.QuestionExpire, Translate: translateSentence,
+		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks
@@ -309,6 +309,14 @@ func (e *Engine) servePrivately(listener net.Listener) {
 
 // translateError renders an error's sentence in the language of who asked.
 func translateError(language string, err error) string { return i18n.New(language).Error(err) }
+
+func translateSentence(french bool, said regie.Sentence) string {
+	language := "en"
+	if french {
+		language = "fr"
+	}
+	return i18n.New(language).Sentence(said)
+}
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch:
 // nothing more is built on it. A database that does not answer for a moment is not damaged, and

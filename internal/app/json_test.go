@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,4 +139,28 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%+v", view.Round.Counters)
 		}
 	})
+}
+
+// TestSeedNames calls tools by the names of the seeds, in either dialect (decision 64).
+func TestSeedNames(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
+		m := newModel(t, says("", call{"a", "list_files", `{}`}, call{"b", "read_file", `{"path":"a.txt"}`}, call{"c", "search_text", `{"query":"note"}`}), says("Done."))
+		if dialect == regie.DialectJSON {
+			m.steps = []http.HandlerFunc{
+				says(`{"pre_text":"I look.","data_commands":[{"type":"list_files"},{"type":"read_file","params":{"path":"a.txt"}},{"type":"search_text","params":{"query":"note"}}]}`),
+				says(`{"pre_text":"Done."}`),
+			}
+		}
+		b := newBed(t, m)
+		b.holds("note\n")
+		in := b.request(everything)
+		in.Dialect = dialect
+		view := b.ask(in)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+		want := map[regie.Dialect]string{regie.DialectNative: "files__read_file", regie.DialectJSON: "files.read_file"}[dialect]
+		if told := m.last(); !strings.Contains(told, `\"name\":\"`+want+`\",\"success\":true,\"duration_ms\":`) {
+			t.Errorf("%s: the model was told %s", dialect, told)
+		}
+	}
 }

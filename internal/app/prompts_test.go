@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,42 +22,125 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestAnswerCheck sends an answer back that a person should not get, once, where the agent's file
-// says so (spec 6.2).
-func TestAnswerCheck(t *testing.T) {
+// TestRestitution sends an answer back that a person should not get, at most twice; then it renders
+// the results (decision 63).
+func TestRestitution(t *testing.T) {
 	t.Parallel()
 	list := call{"a", "files__list_files", `{}`}
+	const raw, sorry = `{"name": "files__list_files", "success": true, "duration_ms": 3}`, "I'm sorry, there is a note."
+	const rendered = "The model's answer was not fit to be read. These are the results:\n\nfiles.list_files has succeeded:\n\n    a.txt\t5 bytes"
 	for name, c := range map[string]struct {
 		agent   config.Agent
 		replies []string // behind the call; each is an answer
 		want    string
-		count   int
 		told    string // to the model; empty where the first answer stands
 	}{
-		"raw JSON":            {config.Agent{AnswerCheck: true}, []string{`{"files": []}`, "There are no files."}, "There are no files.", 3, "raw JSON"},
-		"an apology":          {config.Agent{AnswerCheck: true}, []string{"I'm sorry, there are no files.", "There are no files."}, "There are no files.", 3, "without an apology"},
-		"in French":           {config.Agent{AnswerCheck: true, Language: "fr"}, []string{"Je suis désolé, il n'y a rien.", "Il n'y a rien."}, "Il n'y a rien.", 3, "Écris la réponse de nouveau"},
-		"once only":           {config.Agent{AnswerCheck: true}, []string{`{"files": []}`, `{"files": 0}`}, `{"files": 0}`, 3, "raw JSON"},
-		"not where it is off": {config.Agent{}, []string{`{"files": []}`, "never"}, `{"files": []}`, 2, ""},
-		"no corrections left": {config.Agent{AnswerCheck: true, Limits: regie.Limits{Total: 2}}, []string{`{"files": []}`, "never"}, `{"files": []}`, 2, ""},
+		"raw JSON":       {config.Agent{}, []string{raw, "There is a note."}, "There is a note.", "raw JSON"},
+		"an apology":     {config.Agent{Restitution: "guided"}, []string{sorry, "There is a note."}, "There is a note.", "without an apology"},
+		"in French":      {config.Agent{Language: "fr"}, []string{"Je suis désolé, il y a une note.", "Il y a une note."}, "Il y a une note.", "Écris la réponse de nouveau"},
+		"twice at most":  {config.Agent{}, []string{raw, sorry, raw}, rendered, "without an apology"},
+		"none left":      {config.Agent{Limits: regie.Limits{Total: 2}}, []string{raw}, rendered, ""},
+		"strict":         {config.Agent{Restitution: "strict"}, []string{"There is a note.", "I looked. There is a note. It is short. Shall I read it?"}, "I looked. There is a note. It is short. Shall I read it?", "4 to 6 sentences"},
+		"no form wanted": {config.Agent{}, []string{"There is a note."}, "There is a note.", ""},
+		"off":            {config.Agent{Restitution: "off"}, []string{raw}, raw, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, says("", list), says(c.replies[0]), says(c.replies[1]))
+			steps := []http.HandlerFunc{says("", list)}
+			for _, reply := range c.replies {
+				steps = append(steps, says(reply))
+			}
+			m := newModel(t, steps...)
 			b := newBed(t, m)
+			b.holds("note\n")
 			b.settings.File.Agents = map[string]config.Agent{"main": c.agent}
 			view := b.run(everything)
 			last := view.Exchanges[len(view.Exchanges)-1]
-			if view.Round.End != regie.EndAnswered || last.Reply.AI.Text() != c.want || view.Round.Counters.Total != c.count {
+			if view.Round.End != regie.EndAnswered || last.Reply.AI.Text() != c.want || view.Round.Counters.Total != 1+len(c.replies) {
 				t.Errorf("%s with %q after %d replies", view.Round.End, last.Reply.AI.Text(), view.Round.Counters.Total)
 			}
-			sentBack := slices.ContainsFunc(b.events(view.Session.ID), func(e regie.Event) bool {
-				return e.Type == regie.EventMessage && strings.Contains(string(e.Body), string(regie.SystemFormatError))
-			})
-			if sentBack != (c.told != "") || !strings.Contains(m.last(), c.told) {
-				t.Errorf("sent back: %v; the model was told %s", sentBack, m.last())
+			if c.want == rendered && last.Reply.AI.Verbatim != raw {
+				t.Errorf("of the draft is kept %q", last.Reply.AI.Verbatim)
+			}
+			if !strings.Contains(m.last(), c.told) || (c.told == "") == strings.Contains(m.last(), "FORMAT_ERROR") {
+				t.Errorf("the model was told %s", m.last())
+			}
+			relaunch := string(m.requests[1])
+			if guided := c.agent.Restitution != "off"; strings.Contains(relaunch, `"temperature":0.2`) != guided || strings.Contains(relaunch, "[Guidance") != (guided && c.agent.Language == "") {
+				t.Errorf("the relaunch says %s", relaunch)
+			}
+			if strings.Contains(string(m.requests[0]), "temperature") || !strings.Contains(relaunch, `"content":"{\"name\":\"files__list_files\",\"success\":true,\"duration_ms\":`) {
+				t.Errorf("the model was sent %s", m.requests)
 			}
 		})
 	}
+}
+
+// TestRestitution_JSON holds a model of the JSON dialect to the same, and its thread stays whole.
+func TestRestitution_JSON(t *testing.T) {
+	t.Parallel()
+	sorry := says(`{"pre_text":"I'm sorry."}`)
+	m := newModel(t, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), sorry, sorry, sorry, says(`{"pre_text":"Three notes."}`))
+	b := newBed(t, m)
+	in := b.inJSON(everything)
+	conn := b.connect()
+	view := b.await(conn, b.send(conn, in))
+	if got := view.Exchanges[3].Reply.AI; !strings.HasPrefix(got.Text(), "The model's answer was not fit") || got.Verbatim != "I'm sorry." {
+		t.Errorf("the answer is %+v", got)
+	}
+	in.ClientID, in.Text = regie.NewID().String(), "and?"
+	run := b.send(conn, in)
+	b.await(conn, run)
+	if !strings.Contains(m.last(), `{\"pre_text\":\"The model's answer was not fit`) {
+		t.Errorf("the model was told %s", m.last())
+	}
+	b.shown(conn, run, 1)
+}
+
+// TestRestitution_Unattended leaves an unattended run alone, and a client of /v1, which streams its
+// drafts.
+func TestRestitution_Unattended(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind  regie.SessionType
+		how   approval.Restitution
+		wants string
+	}{{regie.SessionAutomation, "", ""}, {regie.SessionChat, approval.RestitutionUnchecked, "[Guidance"}} {
+		m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("I'm sorry.", call{"b", "session__complete", `{"summary":"x"}`}))
+		b := newBed(t, m)
+		in := b.request(approval.Policy{Allow: []string{"*.*"}, Restitution: c.how})
+		if in.Type = c.kind; c.kind == regie.SessionChat {
+			m.steps[1] = says("I'm sorry.")
+		}
+		b.ask(in)
+		if last := m.last(); m.count() != 2 || !strings.Contains(last, c.wants) || c.wants == "" && strings.Contains(last, "[Guidance") || strings.Contains(last, "temperature") {
+			t.Errorf("%s: after %d requests %s", c.kind, m.count(), last)
+		}
+	}
+}
+
+// TestRelaunchTemperature_Refused goes on without the temperature where the model takes none, and
+// what was sent can be rebuilt.
+func TestRelaunchTemperature_Refused(t *testing.T) {
+	t.Parallel()
+	list := call{"a", "files__list_files", `{}`}
+	strictly := func(then http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if body, err := io.ReadAll(r.Body); err == nil && strings.Contains(string(body), `"temperature"`) {
+				http.Error(w, `{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","type":"invalid_request_error"}}`, http.StatusBadRequest)
+				return
+			}
+			then(w, r)
+		}
+	}
+	m := newModel(t, says("", list), strictly(says("", call{"b", "files__list_files", `{"recursive":true}`})), strictly(says("Done.")))
+	b := newBed(t, m)
+	conn := b.connect()
+	run := b.send(conn, b.request(everything))
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
+	if m.count() != 4 {
+		t.Errorf("the model was asked %d times", m.count())
+	}
+	b.shown(conn, run, 3)
 }
 
 // TestPromptOfAnAgent: its instructions, degree and language are those of the file, each chunk has

@@ -41,8 +41,11 @@ type Policy struct {
 	Relaunch Relaunch `json:"relaunch,omitempty"`
 	// French has what Regie tells the model said in French.
 	French bool `json:"french,omitempty"`
-	// AnswerCheck sends an answer back once that a person should not get (spec 6.2).
-	AnswerCheck bool `json:"answer_check,omitempty"`
+	// Restitution is for the answers after tool results (spec 6.2). The agent's goes before it.
+	Restitution Restitution `json:"restitution,omitempty"`
+	// OnDeny says what follows a refusal without a reason; empty is OnDenyExplain (decision 65).
+	// The engine sets it.
+	OnDeny OnDeny `json:"on_deny,omitempty"`
 	// ReasoningEffort, ServiceTier and OneCall are parameters of the round's model calls (spec 6.3,
 	// 13). They are fixed when the round starts, so that its requests stay consistent and can be
 	// rebuilt byte for byte; empty leaves each to the vendor.
@@ -86,6 +89,29 @@ type Fallback struct {
 	Level1 regie.Hash `json:"level1"`
 }
 
+// Restitution says how an answer after tool results is held to plain language (decision 63).
+type Restitution string
+
+// The restitutions. An empty one is guided in a chat and off in an unattended run.
+const (
+	RestitutionGuided    Restitution = "guided"
+	RestitutionStrict    Restitution = "strict"    // the answer has four parts, too
+	RestitutionUnchecked Restitution = "unchecked" // the model is guided, and its answer stands
+	RestitutionOff       Restitution = "off"
+)
+
+// Checks reports whether answers are checked.
+func (r Restitution) Checks() bool { return r == RestitutionGuided || r == RestitutionStrict }
+
+// OnDeny says what follows a refusal without a reason.
+type OnDeny string
+
+// The ways to go on after one.
+const (
+	OnDenyExplain OnDeny = "explain" // the model says why it asked
+	OnDenyEnd     OnDeny = "end"
+)
+
 // Relaunch is a policy for the model call that follows a batch (spec 3.3).
 type Relaunch string
 
@@ -120,6 +146,12 @@ func (p Policy) Validate() error {
 	default:
 		return regie.Errorf(regie.CodeBadRequest, "%q is not a relaunch policy: use chain or answer",
 			string(p.Relaunch))
+	}
+	switch p.Restitution {
+	case "", RestitutionGuided, RestitutionStrict, RestitutionUnchecked, RestitutionOff:
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a restitution: use guided, strict, unchecked or off",
+			string(p.Restitution))
 	}
 	switch p.OnApproval {
 	case "", Park, DenyAndGoOn, FailRun:

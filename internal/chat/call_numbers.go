@@ -39,11 +39,14 @@ func (c *Calls) Mark(call regie.ID) string {
 	return fmt.Sprintf("  [%d]", n)
 }
 
-// findCall returns the call that a person means, with its number: a number, or none for the newest
-// one. It returns CodeNotFound where there is no such call.
+// findCall returns the call that a person means, with its number: by that, by the end of its id, or
+// without a word the newest one. It returns CodeNotFound where there is no such call.
 func (c *Calls) findCall(word string) (one *doneCall, n int, err error) {
 	if n = len(c.done); word != "" {
 		n, _ = strconv.Atoi(strings.Trim(word, "[]"))
+	}
+	if len(word) >= shortDigits {
+		n = 1 + slices.IndexFunc(c.done, func(d doneCall) bool { return hasPart(d.id, strings.ToLower(word)) })
 	}
 	if n < 1 || n > len(c.done) {
 		return nil, 0, errNoCall()

@@ -189,6 +189,8 @@ func (s *Stream) writeMessage(m *regie.Message) {
 		if line := CachedLine(s.Text, m); line != "" {
 			s.Note("  " + line)
 		}
+	case m.System != nil && m.System.Type == regie.SystemFormatError && len(m.System.Said) > 0: // a draft
+		s.Note(s.Text.T("… %s; its text above is discarded", Told(s.Text, m.System)))
 	case m.Author.ID == regie.ComponentTools: // a chat whose runs all miss the same tools says so once
 		lines := ToolNotice(s.Text, m)
 		if told := strings.Join(lines, "\n"); told != s.missing {

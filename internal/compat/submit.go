@@ -51,6 +51,7 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 		Policy: approval.Policy{
 			OnApproval: s.approvalPolicy(ctx), OneCall: a.oneCall,
 			ReasoningEffort: a.effort, ClientTools: a.tools,
+			Restitution: approval.RestitutionUnchecked, // such a client cannot take back a draft that it streams
 		},
 	}
 }

@@ -51,9 +51,12 @@ type Agent struct {
 	PromptDegree int `yaml:"prompt_degree,omitempty"`
 	// Language is the language of that explanation: en or fr; empty means the program's.
 	Language string `yaml:"language,omitempty"`
-	// AnswerCheck sends back once what a person should not get: raw JSON, an apology for what
-	// succeeded, an older answer (spec 6.2).
-	AnswerCheck bool `yaml:"answer_check,omitempty"`
+	// Restitution says how an answer after tool results is held to plain language: guided, strict
+	// or off; empty is guided in a chat and off in an unattended run (decision 63).
+	Restitution string `yaml:"restitution,omitempty"`
+	// OnDeny says what follows a refusal without a reason: explain (also where it is empty) has the
+	// model say why it asked, end ends the run (decision 65).
+	OnDeny string `yaml:"on_deny,omitempty"`
 	// Fallback are the providers that go on where this one does not answer, in their order (spec
 	// 3.6): a name, or a name and a model as name/model.
 	Fallback []string `yaml:"fallback,omitempty"`

@@ -53,7 +53,7 @@ var narrows = []string{
 // instructs are the keys that say how the agent works, and reach nothing by themselves.
 var instructs = []string{
 	"agents.*.instructions", "agents.*.language", "agents.*.prompt_degree", "agents.*.dialect",
-	"agents.*.relaunch", "agents.*.answer_check", "agents.*.description",
+	"agents.*.relaunch", "agents.*.restitution", "agents.*.on_deny", "agents.*.description",
 	"agents.*.reasoning_effort", "agents.*.parallel_tool_calls", "workspace",
 }
 
@@ -165,7 +165,8 @@ func (p *Project) Instructed(name string, agent Agent) Agent {
 	agent.Relaunch = cmp.Or(own.Relaunch, agent.Relaunch)
 	agent.ReasoningEffort = cmp.Or(own.ReasoningEffort, agent.ReasoningEffort)
 	agent.PromptDegree = cmp.Or(own.PromptDegree, agent.PromptDegree)
-	agent.AnswerCheck = agent.AnswerCheck || own.AnswerCheck
+	agent.Restitution = cmp.Or(own.Restitution, agent.Restitution)
+	agent.OnDeny = cmp.Or(own.OnDeny, agent.OnDeny)
 	agent.ParallelToolCalls = cmp.Or(own.ParallelToolCalls, agent.ParallelToolCalls)
 	return agent
 }

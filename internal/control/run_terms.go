@@ -47,8 +47,12 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest, agent
 	if in.Type == regie.SessionAutomation {
 		in.Policy.Questions, in.Policy.WaitNetwork = false, true
 	}
-	in.Policy.French, in.Policy.AnswerCheck = i18n.IsFrench(cmp.Or(agent.Language, r.Settings.Language)),
-		agent.AnswerCheck
+	in.Policy.French = i18n.IsFrench(cmp.Or(agent.Language, r.Settings.Language))
+	in.Policy.OnDeny = approval.OnDeny(agent.OnDeny)
+	in.Policy.Restitution = cmp.Or(approval.Restitution(agent.Restitution), in.Policy.Restitution)
+	if in.Policy.Restitution == "" && in.Type == regie.SessionChat {
+		in.Policy.Restitution = approval.RestitutionGuided
+	}
 	in.Policy.Temperature, in.Policy.TopP, in.Policy.MaxOutput = agent.Temperature, agent.TopP, agent.MaxOutputTokens
 	in.Policy.Scopes, in.Policy.NoSummaries = agent.Scopes(), agent.Summaries != nil && !*agent.Summaries
 	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()

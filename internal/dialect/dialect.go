@@ -58,7 +58,12 @@ func New(definitions []regie.ToolDefinition, options Options) *JSON {
 		d := &definitions[i]
 		j.byName[d.Name] = d
 		for _, alias := range d.Aliases {
-			j.byName[alias] = d
+			if j.byName[alias] == nil {
+				j.byName[alias] = d
+			}
+		}
+		if d.Role == regie.RoleClient { // before another tool's alias
+			j.byName[regie.ToolNameOf(d.Name)] = d
 		}
 		if d.Role != "" && d.Role != regie.RoleClient {
 			j.byRole[d.Role] = d
@@ -73,10 +78,7 @@ func (j *JSON) find(name string) *regie.ToolDefinition {
 	if d := j.byName[name]; d != nil {
 		return d
 	}
-	if d := j.byName[strings.Replace(name, "__", ".", 1)]; d != nil {
-		return d
-	}
-	return j.byName[regie.ToolkitClient+"."+name]
+	return j.byName[strings.Replace(name, "__", ".", 1)]
 }
 
 // Find returns the definition that a name means here, for package prompt.

@@ -223,7 +223,11 @@ func TestFieldsOfTools(t *testing.T) {
 
 // TestFind_ClientTool: a model may name a client's tool as its client does.
 func TestFind_ClientTool(t *testing.T) {
-	j := dialect.New([]regie.ToolDefinition{{Name: "client.Read", Role: regie.RoleClient, Kind: regie.KindQuery}}, dialect.Options{})
+	j := dialect.New([]regie.ToolDefinition{
+		{Name: "a.b", Aliases: []string{"Read"}, Kind: regie.KindQuery},
+		{Name: "client.Read", Role: regie.RoleClient, Kind: regie.KindQuery},
+		{Name: "c.d", Aliases: []string{"Read"}, Kind: regie.KindQuery},
+	}, dialect.Options{})
 	for _, name := range []string{"Read", "client__Read", "client.Read"} {
 		if d, ok := j.Find(name); !ok || d.Name != "client.Read" {
 			t.Errorf("%s leads to %q", name, d.Name)

@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/prompt"
@@ -55,8 +59,12 @@ func (cl *closer) closeBatch(reply *regie.Message, calls []regie.Call, counters 
 		return closed{message: cl.limitMessage(limit, calls), advance: cl.endRound(counters, regie.EndLimit, limit)}
 	}
 	if v.refused != "" {
+		message := cl.withCalls(cl.noticeMessage(v.refused, v.why), calls)
+		if v.explains {
+			message.System.Summary = denialNote(cl.policy.French)
+		}
 		return closed{
-			message: cl.withCalls(cl.noticeMessage(v.refused, v.why), calls),
+			message: message,
 			advance: cl.targets.nextExchange(counters, cl.nextReason(calls), cl.money.nextReservation(reply, calls)),
 		}
 	}
@@ -78,11 +86,12 @@ type conclusion struct {
 	refused   regie.SystemType // the message's type where nothing went on as the model wanted
 	why       regie.Sentence
 	ends      bool // nobody wants the round to go on
+	explains  bool // the model is to say why it asked
 }
 
-// concludeBatch reads a settled batch. It is pure.
+// concludeBatch reads a settled batch.
 func (cl *closer) concludeBatch(calls []regie.Call) conclusion {
-	var refused, questions, acted, silent int
+	var refused, questions, acted, final, silent int
 	for i := range calls {
 		c := &calls[i]
 		role := cl.roleOf(c)
@@ -96,6 +105,9 @@ func (cl *closer) concludeBatch(calls []regie.Call) conclusion {
 			if role == regie.RoleQuestion {
 				questions++
 			}
+			if cl.isFinal(c) {
+				final++
+			}
 			if isSilent(c) {
 				silent++
 			}
@@ -106,8 +118,9 @@ func (cl *closer) concludeBatch(calls []regie.Call) conclusion {
 	if refused == 0 || acted > 0 {
 		return conclusion{}
 	}
-	out := conclusion{refused: regie.SystemValidationCancelled, ends: silent == refused &&
-		cl.session.Type == regie.SessionChat}
+	out := conclusion{refused: regie.SystemValidationCancelled, ends: final == refused &&
+		(cl.session.Type == regie.SessionChat || cl.policy.OnDeny != "")}
+	out.explains = silent > 0 && !out.ends
 	if questions == refused {
 		out.refused = regie.SystemCommunicationCancelled
 	}
@@ -132,10 +145,41 @@ func isCancelled(c *regie.Call) bool {
 	}
 }
 
-// isSilent reports whether a refusal came without a word that the model could go on with (decision
-// 20): a denial with a reason and another message are such words.
-func isSilent(c *regie.Call) bool {
-	return c.NotRun == regie.NotRunExpired || c.NotRun == regie.NotRunDenied && c.Error.Hint != ""
+// isFinal reports whether a refusal leaves the model nothing to go on with: nobody answered, or the
+// person gave no reason, where the agent ends then or the same call was refused before (decision
+// 65).
+func (cl *closer) isFinal(c *regie.Call) bool {
+	return c.NotRun == regie.NotRunExpired ||
+		isSilent(c) && (cl.policy.OnDeny == approval.OnDenyEnd || cl.deniedBefore(c))
+}
+
+// isSilent reports whether the person refused a call without a reason.
+func isSilent(c *regie.Call) bool { return c.NotRun == regie.NotRunDenied && c.Error.Hint != "" }
+
+// deniedBefore reports whether the person has refused a call with this signature in the round.
+func (cl *closer) deniedBefore(call *regie.Call) bool {
+	stored, err := cl.cfg.Store.Thread(cl.commit, cl.session.ID, 0)
+	if err != nil {
+		return false
+	}
+	for _, calls := range stored.Calls {
+		for i := range calls {
+			c := &calls[i]
+			if c.RoundID == cl.round.ID && c.ID != call.ID && c.Signature == call.Signature &&
+				c.NotRun == regie.NotRunDenied && isCancelled(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// denialNote returns what the model reads of a refusal without a reason.
+func denialNote(french bool) string {
+	if french {
+		return "La personne a refusé sans donner de raison. Dis-lui en une ou deux phrases pourquoi tu le demandais, et propose une autre voie. Ne propose pas de nouveau le même appel."
+	}
+	return "The person refused without a reason. Say in one or two sentences why you asked for it, and offer another way. Do not propose the same call again."
 }
 
 // actsLast reports whether successful actions end the round: in the JSON dialect, unless the model
@@ -207,27 +251,53 @@ func nudgeNote(json, french bool) string {
 	return "Nobody reads along in this run, so a text alone neither goes on with the work nor ends it. If work is left, take the next step now. If all of it is done, " + how + "."
 }
 
-// checkAnswer checks an answer after results (spec 6.2). An unfit one is requested again once,
-// while corrections are left. It returns the correction for the model, or nil.
-func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
-	if !cl.policy.AnswerCheck || !cl.budget.followsResults() {
-		return nil, nil
+// maxRewrites is how often an answer is sent back.
+const maxRewrites = 2
+
+// judgeAnswer checks an answer after results (decision 63). It returns the correction with which an
+// unfit one is sent back, or, where there were enough of them, puts the results in plain language
+// in its place.
+func (cl *closer) judgeAnswer(message *regie.Message) (again *regie.Message) {
+	asked := cl.budget.thread.asked
+	if !cl.policy.Restitution.Checks() || len(asked.Calls) == 0 {
+		return nil
 	}
-	if _, limit := afterFormatError(cl.round.Counters, cl.used, cl.round.Limits); !limit.IsZero() {
-		return nil, nil
+	answer := prompt.Answer{
+		Asked: asked, Text: message.AI.Text(), Strict: cl.policy.Restitution == approval.RestitutionStrict,
+		Wrote: cl.personWrote,
 	}
-	thread, err := cl.cfg.Store.Thread(cl.commit, cl.session.ID, 0)
-	if err != nil {
-		return nil, err
-	}
-	answer := prompt.AnswerTo(prompt.Entries(thread.Messages, thread.Calls), message.AI.Text())
 	fault := answer.Check()
 	if fault == prompt.FaultNone {
-		return nil, nil
+		return nil
 	}
-	again := cl.systemMessage(regie.SystemFormatError, fault.Correction(cl.policy.French))
-	again.System.Said = []regie.Sentence{fault.Notice()}
-	return again, nil
+	if _, limit := afterFormatError(cl.round.Counters, cl.used, cl.round.Limits); limit.IsZero() &&
+		asked.Rewrites < maxRewrites {
+		again = cl.systemMessage(regie.SystemFormatError, fault.Correction(cl.policy.French))
+		again.System.Said = []regie.Sentence{fault.Notice()}
+		return again
+	}
+	var lines []string
+	for _, said := range prompt.PlainResults(asked.Calls) {
+		switch {
+		case said.IsZero():
+			lines = append(lines, "")
+		case cl.cfg.Translate != nil:
+			lines = append(lines, cl.cfg.Translate(cl.policy.French, said))
+		default:
+			lines = append(lines, said.String())
+		}
+	}
+	message.AI.Verbatim = cmp.Or(message.AI.Verbatim, answer.Text)
+	message.AI.Parts = []regie.Part{{Type: regie.PartText, Text: strings.Join(lines, "\n")}}
+	return nil
+}
+
+// personWrote reports whether a text stands in a message of the person.
+func (cl *closer) personWrote(text string) bool {
+	stored, err := cl.cfg.Store.Thread(cl.commit, cl.session.ID, 0)
+	return err != nil || slices.ContainsFunc(stored.Messages, func(m regie.Message) bool {
+		return m.Sender == regie.SenderUser && strings.Contains(cmp.Or(m.Text, m.LinearText()), text)
+	})
 }
 
 // commandDone returns what follows a person's command: the end. The model reads the result with the

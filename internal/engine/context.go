@@ -15,7 +15,9 @@ type contextBudget struct {
 	thread  thread
 	known   *store.Thread // the stored thread, where the claim or a reading brought it
 	summary *summary
-	afford  int // the longest reply that a cap pays for, in tokens; 0: as long as ever
+	// untempered says that the round's model has refused the temperature of a relaunch.
+	untempered bool
+	afford     int // the longest reply that a cap pays for, in tokens; 0: as long as ever
 }
 
 // contextSize is what a round knows of its prompt's size. All of it follows from the store, but for

@@ -67,6 +67,8 @@ type Config struct {
 	// known is false where the workspace cannot be looked into. Nil leaves a round what it began
 	// with.
 	UserData func(root string, limits regie.Limits, french bool) (said string, known bool)
+	// Translate returns a sentence for people in French or English; nil is English.
+	Translate func(french bool, said regie.Sentence) string
 	// Price returns the price of a provider's model. known is false where it is unknown; stated
 	// says that it also holds for a model on this machine, which is free otherwise. Nil knows no
 	// price (spec 6.3).

@@ -352,6 +352,7 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 		before = size()
 		conversation.EndWith(summaryTail)
 	} else {
+		s.run.budget.untempered = s.refusedTemperature()
 		conversation.EndWith(s.run.budget.requestTail())
 	}
 	if after := size(); after != before {
@@ -369,6 +370,21 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 		s.out.Parts[i].Tokens = gauge.Part(s.out.Parts[i].Bytes)
 	}
 	return nil
+}
+
+// refusedTemperature reports whether the model had refused the temperature of a relaunch by then.
+func (s *showing) refusedTemperature() bool {
+	for i := range s.view.Exchanges {
+		x := &s.view.Exchanges[i]
+		if s.out.Exchange == 0 || x.Number <= s.out.Exchange {
+			for j := range x.Attempts {
+				if refusesTemperature(x.Attempts[j].Code, x.Attempts[j].Error) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // markBreakpoints notes on the parts where the request carries marks for the vendor's cache.

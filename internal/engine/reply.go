@@ -40,16 +40,17 @@ func (s *roundState) decodeReply(reply *provider.Reply) decodedReply {
 func (r *run) storeAnswer(ctx context.Context, message regie.Message, exchange regie.Exchange,
 	reply *provider.Reply,
 ) error {
-	if again, err := r.closer.checkAnswer(&message); again != nil || err != nil {
-		if err != nil {
-			return err
-		}
+	draft := message.AI.Text()
+	if again := r.closer.judgeAnswer(&message); again != nil {
 		return r.requestCorrection(ctx, message, exchange, again)
 	}
 	counters, _ := afterReply(r.round.Counters, r.used, r.round.Limits, batch{})
 	in := store.Reply{Message: message, Exchange: exchange}
-	cut := cutNote(reply)
-	r.call.addCacheEntry(&in, reply)
+	cut := quietly
+	if message.AI.Text() == draft {
+		cut = cutNote(reply)
+		r.call.addCacheEntry(&in, reply)
+	}
 	in.Results, in.Advance = r.closer.afterAnswer(nil, counters)
 	// half an answer is not taken for one
 	if in.Advance.End != nil && in.Advance.End.Reason == regie.EndAnswered && !cut.IsZero() {

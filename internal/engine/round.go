@@ -190,7 +190,7 @@ func (r *run) askModel(ctx context.Context) error {
 			told = last
 		}
 		switch offline := failed.Code == regie.CodeProviderOffline; {
-		case r.budget.lowerLimit(failed):
+		case r.budget.lowerLimit(failed), r.budget.dropTemperature(failed):
 			return r.call.storeRetry(failed, took, 0)
 		// A present person hears at once that the network is down (decision 42), or that the server
 		// will not answer for long.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/provider"
@@ -34,6 +36,7 @@ type thread struct {
 	// guard tells honest repetition from going round in circles; nil until the thread was read.
 	guard *loopGuard
 	named named
+	asked prompt.Asked // what the next answer is about
 	// tip is the last stored message up to which all is in here, at its place in the log.
 	tip    regie.ID
 	tipSeq int64
@@ -158,6 +161,7 @@ func (b *contextBudget) replayThread(stored store.Thread) {
 		e := &entries[i]
 		b.rememberIDs(e.Calls)
 		b.thread.named.seeMessage(e.Message)
+		b.thread.asked.Observe(*e)
 		if b.isOpenReply(e.Message) {
 			whole = false
 			continue
@@ -226,6 +230,7 @@ func (b *contextBudget) showEntry(e prompt.Entry, place int) {
 func (b *contextBudget) appendMessage(m *regie.Message, calls []regie.Call) {
 	b.rememberIDs(calls)
 	b.thread.named.seeMessage(m)
+	b.thread.asked.Observe(prompt.Entry{Message: m, Calls: calls})
 	b.thread.guard.observeMessage(m, calls)
 	b.thread.setTip(m)
 	if b.thread.conversation == nil {
@@ -268,23 +273,40 @@ func (b *contextBudget) toolsWithheld() bool {
 	return b.exchange.Reason == regie.ExchangeAnswer && !b.thread.spoken
 }
 
-// followsResults reports whether the present model call follows results that a person is waiting
-// for (spec 6.2).
-func (b *contextBudget) followsResults() bool {
-	return !b.isAutomation() && !b.thread.spoken && (b.exchange.Reason == regie.ExchangeAnswer ||
-		b.exchange.Reason == regie.ExchangeData)
-}
+// relaunchTemperature is that of a request after results: it restates, and invents nothing (spec
+// 6.2).
+var relaunchTemperature = 0.2
 
 // requestTail returns what the next request says behind the thread (spec 6.2).
 func (b *contextBudget) requestTail() provider.Tail {
-	out := provider.Tail{Withheld: b.toolsWithheld()}
-	if b.followsResults() {
-		out.Guidance = prompt.Restitution{
-			Dialect: b.round.Dialect, Withheld: out.Withheld,
-			French: b.policy.French,
-		}.Text()
+	out, mode := provider.Tail{Withheld: b.toolsWithheld()}, b.policy.Restitution
+	follows := !b.thread.spoken && (b.exchange.Reason == regie.ExchangeAnswer || b.exchange.Reason == regie.ExchangeData)
+	guides := mode != approval.RestitutionOff && (mode != "" || !b.isAutomation()) || out.Withheld
+	if !follows || !guides {
+		return out
+	}
+	out.Guidance = prompt.Restitution{
+		Dialect: b.round.Dialect, Withheld: out.Withheld, Completes: b.isAutomation(),
+		Strict: mode == approval.RestitutionStrict, French: b.policy.French,
+	}.Text()
+	if own := b.policy.Temperature; mode.Checks() && !b.untempered && (own == nil || *own > relaunchTemperature) {
+		out.Temperature = &relaunchTemperature
 	}
 	return out
+}
+
+// dropTemperature has the next try go without the temperature that Regie set, where the model takes
+// none.
+func (b *contextBudget) dropTemperature(failed *provider.Error) bool {
+	if b.requestTail().Temperature == nil || !refusesTemperature(failed.Code, failed.Message) {
+		return false
+	}
+	b.untempered = true
+	return true
+}
+
+func refusesTemperature(code regie.Code, message string) bool {
+	return code == regie.CodeProviderRejected && strings.Contains(strings.ToLower(message), "temperature")
 }
 
 // lastRequest returns the request that was made last.

@@ -105,6 +105,7 @@ func (b *contextBudget) keepWarm() {
 	}
 	if ended {
 		t.guard.leaveRound()
+		t.asked = prompt.Asked{}
 	}
 	k := &warmThread{session: b.session.ID, thread: *t, since: time.Now(), bytes: t.memoryBytes()}
 	k.key = b.warmKey(provider.Capabilities{ContextTokens: t.takes})

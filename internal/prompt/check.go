@@ -10,11 +10,39 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Answer is an answer after results, with what it is judged by (spec 6.2).
+// Asked is what an answer is about: what the person wrote last, and what tools have brought since.
+// The zero value is ready.
+type Asked struct {
+	Request  string
+	Calls    []regie.Call
+	Rewrites int // how often an answer was sent back since
+}
+
+// Observe takes the next message of the thread, with the calls that are its own or that it brings.
+func (a *Asked) Observe(e Entry) {
+	switch m := e.Message; {
+	case m.Superseded || m.ExcludeFromPrompt:
+	case m.Sender == regie.SenderUser:
+		*a = Asked{Request: cmp.Or(m.Text, m.LinearText())}
+	case e.bringsResults() && !m.Enriching():
+		for i := range e.Calls {
+			if !strings.HasPrefix(e.Calls[i].Tool, sessionTools) { // a plan or a person's answer is no result
+				a.Calls = append(a.Calls, e.Calls[i])
+			}
+		}
+	case m.System != nil && m.System.Type == regie.SystemFormatError && len(m.System.Said) > 0:
+		a.Rewrites++
+	}
+}
+
+// Answer is an answer after results, with what it is judged by (decision 63).
 type Answer struct {
-	Text    string
-	Request string       // what the person wrote last
-	Calls   []regie.Call // whose results the answer is about
+	Asked
+	Text   string
+	Strict bool // it has four parts, too
+	// Wrote reports whether the person wrote a text at some time. It is called only for what looks
+	// like an id.
+	Wrote func(text string) bool
 }
 
 // Fault is what is wrong with an answer.
@@ -24,33 +52,51 @@ type Fault string
 const (
 	FaultNone  Fault = ""
 	FaultRaw   Fault = "raw JSON"
+	FaultID    Fault = "an id"
 	FaultSorry Fault = "an apology"
+	FaultForm  Fault = "other than four parts"
 )
 
-// Check looks for what a person should not get (spec 6.2): results as raw JSON, unless they asked
-// for that; an apology although everything succeeded.
+// Check looks for what a person should not get, outside code fences: the JSON of a result as the
+// whole answer, an id that the person did not write, an opening apology although everything
+// succeeded. A person who asks for JSON or for ids gets them.
 func (a *Answer) Check() Fault {
+	text := strings.TrimSpace(outsideFences(a.Text))
 	switch {
-	case !strings.Contains(strings.ToLower(a.Request), "json") && hasRawJSON(a.Text):
+	case !asksForJSON.MatchString(a.Request) && a.isResult(text):
 		return FaultRaw
-	case a.allSucceeded() && apology.MatchString(beginningOf(a.Text)):
+	case !asksForIDs.MatchString(a.Request) && a.namesID(text):
+		return FaultID
+	case a.allSucceeded() && apology.MatchString(beginningOf(text)):
 		return FaultSorry
+	case a.Strict && !hasFourParts(a.Text):
+		return FaultForm
 	default:
 		return FaultNone
 	}
 }
 
-// Correction is the model's correction for a fault, sent once.
+var (
+	asksForJSON = regexp.MustCompile(`(?i)json`)
+	asksForIDs  = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:ids?|uuids?|identifiers?|identifiants?)(?:[^\pL]|$)`)
+)
+
+// Correction is the model's correction for a fault.
 func (f Fault) Correction(french bool) string {
 	said := map[Fault][2]string{
 		FaultRaw: {
-			"Your answer shows raw JSON. The person cannot read that: say in plain words what it means, and show of the result only what matters.",
-			"Ta réponse montre du JSON brut. La personne ne peut pas le lire : dis avec des mots simples ce qu'il signifie, et ne montre du résultat que ce qui compte.",
+			"Your answer is the raw JSON of a result. The person cannot read that: say in plain words what it means, and show of the result only what matters.",
+			"Ta réponse est le JSON brut d'un résultat. La personne ne peut pas le lire : dis avec des mots simples ce qu'il signifie, et ne montre du résultat que ce qui compte.",
+		},
+		FaultID: {
+			"Your answer names an internal id that the person never wrote. Call the thing by its name.",
+			"Ta réponse cite un identifiant interne que la personne n'a jamais écrit. Désigne la chose par son nom.",
 		},
 		FaultSorry: {
 			"Your answer apologises, but every step succeeded. Say what was done and what came of it, without an apology.",
 			"Ta réponse s'excuse, mais chaque étape a réussi. Dis ce qui a été fait et ce qui en est sorti, sans excuse.",
 		},
+		FaultForm: {fourParts[0], fourParts[1]},
 	}[f]
 	if french {
 		return said[1] + " Écris la réponse de nouveau, entière."
@@ -60,25 +106,16 @@ func (f Fault) Correction(french bool) string {
 
 // Notice is the message about it for people.
 func (f Fault) Notice() regie.Sentence {
-	if f == FaultRaw {
-		return regie.Say("the answer shows raw JSON; the model is asked again for plain words")
+	switch f {
+	case FaultRaw:
+		return regie.Say("the answer is raw JSON; the model is asked again for plain words")
+	case FaultID:
+		return regie.Say("the answer names an internal id; the model is asked again")
+	case FaultSorry:
+		return regie.Say("the answer apologises for an action that succeeded; the model is asked again")
+	default:
+		return regie.Say("the answer does not have the four parts that the agent wants; the model is asked again")
 	}
-	return regie.Say("the answer apologises for an action that succeeded; the model is asked again")
-}
-
-// AnswerTo makes what an answer is judged by from the thread before it.
-func AnswerTo(thread []Entry, text string) Answer {
-	out := Answer{Text: text}
-	for i := range thread {
-		switch e, m := &thread[i], thread[i].Message; {
-		case m.Superseded || m.ExcludeFromPrompt:
-		case m.Sender == regie.SenderUser:
-			out.Request, out.Calls = cmp.Or(m.Text, m.LinearText()), nil
-		case e.bringsResults() && !m.Enriching():
-			out.Calls = e.Calls
-		}
-	}
-	return out
 }
 
 // apology matches the writer's own apology, not "No file was found, unfortunately".
@@ -88,7 +125,6 @@ var apology = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:i(?:'|’)?m (?:so |very |r
 // beginningOf returns the part of a text where an apology counts as one: later the text has other
 // subjects.
 func beginningOf(text string) string {
-	text = strings.TrimSpace(text)
 	const most = 200
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "")
@@ -96,29 +132,125 @@ func beginningOf(text string) string {
 	return text
 }
 
-// hasRawJSON reports whether a text is a JSON object or list, or has a paragraph or a fenced block
-// that is one. A list of two numbers, or an empty object, is no dumped result.
-func hasRawJSON(text string) bool {
-	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
-		paragraph = strings.TrimSpace(paragraph)
-		if body, fenced := strings.CutPrefix(paragraph, "```"); fenced {
-			if line, rest, ok := strings.Cut(body, "\n"); ok && (line == "" || strings.EqualFold(line, "json")) {
-				paragraph = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "```"))
+// outsideFences returns a text without its fenced blocks.
+func outsideFences(text string) string {
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case fence != "":
+			if strings.HasPrefix(trimmed, fence) {
+				fence = ""
 			}
+		case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+			fence = trimmed[:3]
+		default:
+			out.WriteString(line)
 		}
-		value := jsontext.Value(paragraph)
-		if kind := value.Kind(); (kind == '{' || kind == '[') && strings.Contains(paragraph, `":`) && value.IsValid() {
+	}
+	return out.String()
+}
+
+// isResult reports whether a text is the JSON of a result, a part of it, or the outcome of a call.
+func (a *Answer) isResult(text string) bool {
+	value := jsontext.Value(text)
+	if !isJSON(text) || !strings.Contains(text, `":`) || value.Canonicalize() != nil {
+		return false
+	}
+	if strings.Contains(text, `"duration_ms":`) {
+		return true
+	}
+	for i := range a.Calls {
+		result := jsontext.Value(a.Calls[i].Result)
+		if isJSON(a.Calls[i].Result) && len(result) > 2 && result.Canonicalize() == nil &&
+			(strings.Contains(string(result), string(value)) || strings.Contains(string(value), string(result))) {
 			return true
 		}
 	}
 	return false
 }
 
+// idLike matches what may be an id: a word with three digits in a row or sixteen characters, and no
+// name of a file.
+var (
+	uuid   = regexp.MustCompile(`(?i)^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+	isPath = regexp.MustCompile(`^(?:/|\.\w)`)
+	idLike = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9_-]*(?:[0-9]{3}|[A-Za-z0-9_-]{15})[A-Za-z0-9_-]*`)
+)
+
+// namesID reports whether a text names an id that the person did not write.
+func (a *Answer) namesID(text string) bool {
+	for _, at := range idLike.FindAllStringIndex(text, -1) {
+		word, before, behind := text[at[0]:at[1]], text[:at[0]], text[at[1]:]
+		if strings.HasSuffix(before, "/") || isPath.MatchString(behind) {
+			continue
+		}
+		if (uuid.MatchString(word) || a.callsID(word)) && !a.Wrote(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// callsID reports whether a result has a word as the value of a key such as id, note_id or noteId.
+func (a *Answer) callsID(word string) bool {
+	if !strings.ContainsAny(word, "0123456789") {
+		return false
+	}
+	for i := range a.Calls {
+		before, _, found := strings.Cut(a.Calls[i].Result, `"`+word+`"`)
+		if found && idKey.MatchString(before[max(0, len(before)-60):]) {
+			return true
+		}
+	}
+	return false
+}
+
+var idKey = regexp.MustCompile(`(?:["_-](?:id|ID|uuid)|[a-z]I[dD])"\s*:\s*$`)
+
 func (a *Answer) allSucceeded() bool {
 	for i := range a.Calls {
-		if a.Calls[i].State != regie.CallSucceeded {
+		if c := &a.Calls[i]; c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch &&
+			c.NotRun != regie.NotRunCached {
 			return false
 		}
 	}
 	return len(a.Calls) > 0
+}
+
+// fourParts asks for the form that hasFourParts looks for.
+var fourParts = [2]string{
+	"Answer in 4 to 6 sentences: first what you did (\"I …\"), then what it means for the person, then the result, and last one offer or question about the next step.",
+	"Réponds en 4 à 6 phrases : d'abord ce que tu as fait (« J'ai … »), puis ce que cela signifie pour la personne, puis le résultat, et enfin une proposition ou une question sur la suite.",
+}
+
+var (
+	sentenceEnd = regexp.MustCompile(`[.!?…]+["'»”)*_]*(?:\s+|$)|\n\s*\n`)
+	listed      = regexp.MustCompile(`(?m)^[ \t]*(?:[-*+•]\s|[|>#]|\d+[.)]\s).*$`)
+	firstPerson = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:i|we|j['’]|je|nous)(?:[^\pL]|ai\b|$)`)
+	nextStep    = regexp.MustCompile(`(?i)\?|next step|i can|you can|let me know|étape|je peux|tu peux|vous pouvez|(?:dis|dites)-moi`)
+)
+
+// hasFourParts reports whether an answer has 4 to 6 sentences, begins with what the model did and
+// ends with what can follow. Blocks, lists and tables are together the sentence that shows the
+// result. It knows English and French.
+func hasFourParts(text string) bool {
+	prose := outsideFences(text)
+	shows := len(prose) < len(text) || listed.MatchString(prose)
+	var sentences []string
+	for _, s := range sentenceEnd.Split(listed.ReplaceAllString(prose, "\n\n"), -1) {
+		if s = strings.TrimSpace(s); s != "" && !(shows && strings.HasSuffix(s, ":")) {
+			sentences = append(sentences, s)
+		}
+	}
+	n := len(sentences)
+	if n == 0 {
+		return false
+	}
+	last := prose[max(0, strings.LastIndex(prose, sentences[n-1])):] // with its mark
+	if shows {
+		n++
+	}
+	return n >= 4 && n <= 6 && firstPerson.MatchString(sentences[0]) && nextStep.MatchString(last)
 }

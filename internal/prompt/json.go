@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
@@ -141,39 +140,18 @@ func withSummary(said string, s *segment) string {
 	}
 }
 
-// jsonResult is one line of results: the CommandResult of spec 4.1 as a model reads it.
-type jsonResult struct {
-	Command    int               `json:"command"` // its place in the reply, from 1
-	Type       string            `json:"type"`
-	Status     string            `json:"status"`
-	Result     jsontext.Value    `json:"result,omitzero"`
-	Error      *regie.CallError  `json:"error,omitempty"`
-	Resolution *regie.Resolution `json:"resolution,omitempty"`
-	// Executed are the params that ran, where a person changed them (decision 20).
-	Executed jsontext.Value `json:"executed_params,omitzero"`
-}
-
 // jsonResults writes results below a title, one JSON object a line, so that no result can be taken
 // for another or for the title of one.
 func jsonResults(title string, calls []regie.Call) string {
 	b := []byte(strings.TrimSpace(title))
 	for i := range calls {
 		c := &calls[i]
-		line := jsonResult{
-			Command: i + 1, Type: jsonSafe(c.Tool), Status: string(c.Status()), Error: c.Error,
-			Resolution: c.Resolution,
-		}
-		if len(c.Executed) > 0 {
-			line.Executed = jsonValue(shorten(jsonSafe(string(c.Executed)), maxExecuted))
-		}
+		line := newOutcome(jsonSafe(c.Tool), c)
+		line.Command, line.Status = i+1, string(c.Status())
 		if c.Error == nil {
 			line.Result = jsonValue(jsonSafe(c.Result))
 		}
-		data, err := jsonv2.Marshal(line, jsontext.AllowInvalidUTF8(true))
-		if err != nil { // strings and numbers always encode
-			data = []byte(`{"status":"` + string(c.Status()) + `"}`)
-		}
-		b = append(append(b, '\n'), data...)
+		b = line.append(append(b, '\n'))
 	}
 	return string(b)
 }
@@ -183,16 +161,21 @@ func jsonValue(result string) jsontext.Value {
 	if result == "" {
 		result = "(no output)"
 	}
-	if result[0] == '{' || result[0] == '[' {
-		if value := jsontext.Value(result); value.Compact() == nil {
-			return value
-		}
+	if isJSON(result) {
+		value := jsontext.Value(result)
+		_ = value.Compact() // it is valid
+		return value
 	}
 	quoted, err := jsontext.AppendQuote(nil, result)
 	if err != nil { // valid text always encodes
 		return jsontext.Value(`""`)
 	}
 	return quoted
+}
+
+// isJSON reports whether a result is an object or a list.
+func isJSON(result string) bool {
+	return result != "" && (result[0] == '{' || result[0] == '[') && jsontext.Value(result).IsValid()
 }
 
 // jsonSafe returns text that every JSON holds.

@@ -4,10 +4,15 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dialect"
@@ -84,7 +89,7 @@ func (v View) nativeReply(reply *regie.AIReply, all []regie.Call) []provider.Tur
 				next++
 			}
 			if held == maxBatch {
-				turns = append(turns, turn, resultTurn(calls[next-held:next]))
+				turns = append(turns, turn, v.resultTurn(calls[next-held:next]))
 				turn, held = provider.Turn{Role: provider.RoleAssistant}, 0
 			}
 			held++
@@ -162,7 +167,7 @@ func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []pr
 		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls[batch[len(batch)-1].from:]))}
 	default:
 		last := (len(calls) - 1) / maxBatch * maxBatch
-		turns = append(turns, resultTurn(calls[last:]))
+		turns = append(turns, v.resultTurn(calls[last:]))
 	}
 	if content.Summary != "" {
 		turns = append(turns, userTurn(title+" "+content.Summary))
@@ -170,28 +175,16 @@ func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []pr
 	return turns
 }
 
-func resultTurn(calls []regie.Call) provider.Turn {
+func (v View) resultTurn(calls []regie.Call) provider.Turn {
 	turn := provider.Turn{Role: provider.RoleTool, Results: make([]provider.Result, 0, len(calls))}
 	for i := range calls {
-		text, failed := ResultText(&calls[i])
+		text, failed := v.resultText(&calls[i])
 		turn.Results = append(turn.Results, provider.Result{
 			CallID:  calls[i].ProviderCallID,
 			Content: text, IsError: failed,
 		})
 	}
 	return turn
-}
-
-// ResultText is what the model reads as a call's one result: the result itself, or the structured
-// error with the state of the call (spec 3.3, 4.3). Where a person edited the arguments it says
-// what ran (decision 20).
-func ResultText(c *regie.Call) (text string, failed bool) {
-	text, failed = resultText(c)
-	if len(c.Executed) > 0 {
-		text = "[a person changed the arguments of this call before it ran, to: " +
-			shorten(string(c.Executed), maxExecuted) + "]\n" + text
-	}
-	return text, failed
 }
 
 // maxExecuted bounds edited arguments in a prompt, in bytes.
@@ -209,21 +202,56 @@ func shorten(s string, most int) string {
 	return s[:end] + "…"
 }
 
-func resultText(c *regie.Call) (text string, failed bool) {
-	if c.Error == nil {
-		if c.Result == "" {
-			return "(no output)", false
-		}
-		return c.Result, false
+// outcome is how a call came out (spec 4.3), as a model reads it. provider.WithoutDurations knows
+// its first members.
+type outcome struct {
+	Command    int               `json:"command,omitzero"` // its place in a reply of the JSON dialect, from 1
+	Name       string            `json:"name"`
+	Success    bool              `json:"success"`
+	DurationMS int64             `json:"duration_ms"`
+	Status     string            `json:"status,omitempty"`
+	Result     jsontext.Value    `json:"result,omitzero"`
+	Error      *regie.CallError  `json:"error,omitempty"`
+	Resolution *regie.Resolution `json:"resolution,omitempty"` // what a person found out (decision 5)
+	// Executed are the arguments that ran, where a person changed them (decision 20).
+	Executed jsontext.Value `json:"executed_params,omitzero"`
+}
+
+func newOutcome(name string, c *regie.Call) outcome {
+	out := outcome{
+		Name: name, Success: c.Error == nil || c.State == regie.CallSucceeded, DurationMS: c.DurationUS / 1000,
+		Error: c.Error, Resolution: c.Resolution,
 	}
-	data, err := json.Marshal(struct {
-		Success    bool              `json:"success"`
-		Status     string            `json:"status"`
-		Error      *regie.CallError  `json:"error"`
-		Resolution *regie.Resolution `json:"resolution,omitempty"` // what a person found out (decision 5)
-	}{c.State == regie.CallSucceeded, string(c.State), c.Error, c.Resolution})
-	if err != nil { // strings and booleans always encode
-		return `{"success":false}`, true
+	if len(c.Executed) > 0 {
+		out.Executed = jsonValue(shorten(jsonSafe(string(c.Executed)), maxExecuted))
 	}
-	return string(data), c.State != regie.CallSucceeded
+	return out
+}
+
+// append writes the outcome as one line of JSON.
+func (o *outcome) append(b []byte) []byte {
+	data, err := jsonv2.Marshal(o, jsontext.AllowInvalidUTF8(true))
+	if err != nil { // strings and numbers always encode
+		data = []byte(`{"success":` + strconv.FormatBool(o.Success) + `}`)
+	}
+	return append(b, data...)
+}
+
+// resultText is what the model reads as a call's one result: its outcome. A result that is no JSON
+// stands below it as it is, because a model miscopies the lines of a file from an escaped text.
+func (v View) resultText(c *regie.Call) (text string, failed bool) {
+	out, below := newOutcome(v.Names(c.Tool), c), ""
+	switch {
+	case c.Origin == regie.OriginClient && c.Error == nil: // whether it succeeded its client knows
+		return cmp.Or(c.Result, "(no output)"), false
+	case c.Error != nil:
+		out.Status = string(c.State)
+	case isJSON(c.Result):
+		out.Result = jsonValue(c.Result)
+	case c.Result == "":
+		below = "\n(no output)"
+	default:
+		below = "\n" + c.Result
+	}
+	return string(append(out.append(nil), below...)), !out.Success
 }

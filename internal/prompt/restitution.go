@@ -7,7 +7,10 @@ type Restitution struct {
 	Dialect regie.Dialect
 	// Withheld says that only an answer is wanted (spec 3.3).
 	Withheld bool
-	French   bool
+	// Completes says that the run is unattended, and ends otherwise than by an answer.
+	Completes bool
+	Strict    bool // the four parts are asked for one by one
+	French    bool
 }
 
 // restitution chunks, in their order (spec 6.2).
@@ -17,12 +20,12 @@ var restitution = [][2]string{
 		"tiens-t'en à la demande en cours et à ce qui a été dit avant ; ",
 	},
 	{ // an answer in four parts
-		"say what you did, what it means for the person, the result itself (short results whole, of long ones the first 3 to 5 lines), and one concrete next step. ",
-		"dis ce que tu as fait, ce que cela signifie pour la personne, le résultat lui-même (entier s'il est court, sinon ses 3 à 5 premières lignes), et une suite concrète. ",
+		"in 4 to 6 warm sentences say what you did, what it means for the person, the result itself (short results whole, of long ones the first 3 to 5 lines; /show in the terminal shows the rest), and one concrete next step. ",
+		"en 4 à 6 phrases chaleureuses, dis ce que tu as fait, ce que cela signifie pour la personne, le résultat lui-même (entier s'il est court, sinon ses 3 à 5 premières lignes ; /show dans le terminal montre la suite), et une suite concrète. ",
 	},
 	{ // no raw data
-		"Plain language in the person's language, no raw JSON of results. ",
-		"Des mots simples dans la langue de la personne, jamais le JSON brut des résultats. ",
+		"Plain language in the person's language, no raw JSON of results, no internal ids, no repetition of the request. ",
+		"Des mots simples dans la langue de la personne, jamais le JSON brut des résultats, ni identifiants internes, ni répétition de la demande. ",
 	},
 	{ // errors
 		"Say plainly what failed and what can be done about it; never apologise for what succeeded.",
@@ -36,9 +39,16 @@ func (r Restitution) Text() string {
 	if r.French {
 		language, out = 1, "[Indication, pas de la personne] "
 	}
-	out += beginnings[language][indexOf(r.Dialect == regie.DialectJSON)][indexOf(r.Withheld)]
+	if r.Completes {
+		out += completing[language]
+	} else {
+		out += beginnings[language][indexOf(r.Dialect == regie.DialectJSON)][indexOf(r.Withheld)]
+	}
 	for _, said := range restitution {
 		out += said[language]
+	}
+	if r.Strict {
+		out += " " + fourParts[language]
 	}
 	return out
 }
@@ -67,4 +77,10 @@ var beginnings = [2][2][2]string{
 		"S'il manque encore une étape à la demande en cours, envoie maintenant les commandes pour elle. Sinon réponds avec pre_text seul : ",
 		"Aucune commande n'est disponible maintenant : réponds avec pre_text seul : ",
 	}},
+}
+
+// completing is the beginning for an unattended run.
+var completing = [2]string{
+	"If a step of the work is still missing, take it now. Otherwise complete the run, and in its summary: ",
+	"S'il manque encore une étape au travail, fais-la maintenant. Sinon termine l'exécution, et dans son résumé : ",
 }

@@ -188,10 +188,15 @@ func (v View) dropResult(c regie.Call) (regie.Call, bool) {
 	return c, true
 }
 
+// outcomeBytes is about what an outcome takes without its result.
+const outcomeBytes = 100
+
 // resultSize returns about how many bytes a call's result takes in a prompt.
 func resultSize(c *regie.Call) int {
-	text, _ := resultText(c)
-	return len(text)
+	if c.Error != nil {
+		return len(c.Error.Message) + len(c.Error.Hint) + outcomeBytes
+	}
+	return len(c.Result) + outcomeBytes
 }
 
 // droppedText returns the text that replaces a dropped result.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +89,7 @@ func (k *Key) Append(turns ...Turn) {
 		}
 		for j := range turn.Parts {
 			p := &turn.Parts[j]
-			p.Text, p.Opening = k.said(p.Text), false
+			p.Text, p.Opening = k.said(WithoutDurations(p.Text)), false
 			if len(p.Opaque) > 0 {
 				p.Opaque = canonical(string(p.Opaque))
 			}
@@ -99,13 +100,25 @@ func (k *Key) Append(turns ...Turn) {
 		}
 		for j := range turn.Results {
 			r := &turn.Results[j]
-			r.CallID = strconv.Itoa(slices.Index(k.calls, r.CallID) + 1)
+			r.CallID, r.Content = strconv.Itoa(slices.Index(k.calls, r.CallID)+1), WithoutDurations(r.Content)
 		}
 		if k.turns++; k.turns > 1 {
 			k.write(",")
 		}
 		k.digest.Write(encode(turn))
 	}
+}
+
+// duration matches the beginning of a call's outcome (see package prompt) up to its duration.
+var duration = regexp.MustCompile(`(?m)^(\{(?:"command":\d+,)?"name":"[^"\\]*","success":(?:true|false),"duration_ms":)\d+`)
+
+// WithoutDurations returns what a model reads with the durations of calls zero: they differ between
+// two runs of the same calls.
+func WithoutDurations(text string) string {
+	if !strings.Contains(text, `"duration_ms":`) {
+		return text
+	}
+	return duration.ReplaceAllString(text, "${1}0")
 }
 
 // said returns a text without surrounding white space, folded if Fold is set.

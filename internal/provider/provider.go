@@ -167,6 +167,8 @@ type Tail struct {
 	Withheld bool `json:"withheld,omitempty"`
 	// Guidance is the last text on the user's side; empty adds none (spec 6.2).
 	Guidance string `json:"guidance,omitempty"`
+	// Temperature goes before that of the head, where the model takes one; nil changes nothing.
+	Temperature *float64 `json:"temperature,omitempty"`
 }
 
 // Conversation is a thread rendered for one provider: each turn is encoded once and its bytes are

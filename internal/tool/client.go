@@ -33,7 +33,7 @@ func (r *Registry) WithClient(tools []regie.ClientTool) (*Registry, error) {
 	}
 	made := make([]Tool, len(tools))
 	for i, t := range tools {
-		if other := r.findEntry(t.Name); other != nil {
+		if other := r.findEntry(t.Name); other != nil && r.byAlias[t.Name] != other {
 			return nil, regie.Errorf(regie.CodeBadRequest, "the agent has a tool %s itself: give yours another name",
 				t.Name)
 		}

@@ -76,11 +76,14 @@ func newRegistry() *Registry {
 }
 
 // finishRegistry sorts the tools, once all are there, and returns CodeBadRequest where one has a
-// name of another.
+// name of another. An alias gives way to a client's tool of that name.
 func (r *Registry) finishRegistry() error {
 	slices.SortFunc(r.sorted, func(a, b *entry) int { return strings.Compare(a.definition.Name, b.definition.Name) })
 	for _, e := range r.sorted {
 		for _, alias := range e.definition.Aliases {
+			if own := r.byWire[alias]; own != nil && own.definition.Role == regie.RoleClient {
+				continue
+			}
 			if r.byName[alias] != nil || r.byWire[alias] != nil || r.byAlias[alias] != e {
 				return regie.Errorf(regie.CodeBadRequest, "the name %q of tool %s is another one's too", alias,
 					e.definition.Name)

@@ -123,6 +123,13 @@ func TestAliases(t *testing.T) {
 	if d, ok := more.Find("TOOL_DATA"); !ok || d.Name != "records.get" {
 		t.Error("an alias is lost where another toolkit comes")
 	}
+	client, err := more.WithClient([]regie.ClientTool{{Name: "GET_DATA"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, ok := client.Find("GET_DATA"); !ok || d.Name != "client.GET_DATA" {
+		t.Errorf("a client's own tool is taken for %q", d.Name)
+	}
 	without, err := more.With("records", nil, regie.Errorf(regie.CodeServerDown, "down"))
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ type Request struct {
 	options                Options
 	tools                  bool
 	parallel               bool
+	temperature, topP      *float64
 	ends                   provider.Tail
 	thought                bool // the last block is thinking
 	digest                 wire.Digest
@@ -66,7 +67,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if err := wire.CheckHead(&head, "Anthropic"); err != nil {
 		return nil, err
 	}
-	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls}
+	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls, temperature: head.Temperature, topP: head.TopP}
 	b := wire.AppendString([]byte(`{"model":`), head.Model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
@@ -78,13 +79,6 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	}
 	if head.ServiceTier != "" {
 		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
-	}
-	// with thinking the API accepts only temperature 1
-	if head.Temperature != nil && !options.Thinks && !options.Untempered {
-		b = append(b, `,"temperature":`...)
-		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
-	} else if head.TopP != nil && !options.Thinks && !options.Untempered {
-		b = wire.AppendNumber(b, "top_p", head.TopP)
 	}
 	if r.tools {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return encodeTools(head.Tools) })...)
@@ -337,6 +331,13 @@ func (r *Request) tail() []byte {
 		b = append(b, `,"tool_choice":{"type":"none"}`...)
 	case !r.parallel:
 		b = append(b, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
+	}
+	// with thinking the API accepts only temperature 1
+	if !r.options.Thinks && !r.options.Untempered {
+		b = wire.AppendTemperature(b, r.temperature, r.ends, 1)
+		if r.temperature == nil && r.ends.Temperature == nil { // it takes one of the two
+			b = wire.AppendNumber(b, "top_p", r.topP)
+		}
 	}
 	return append(b, '}')
 }

@@ -57,6 +57,9 @@ func (c *conversation) Append(turns ...provider.Turn) {
 				c.unread += len(encodeLine(p))
 			}
 		}
+		for _, r := range turns[i].Results {
+			c.unread += len(r.Content) - len(provider.WithoutDurations(r.Content))
+		}
 	}
 }
 

@@ -258,7 +258,7 @@ func TestOutcomes(t *testing.T) {
 		},
 		{
 			"write 'x' to b.md", "Done: c.md is written.",
-			provider.Result{Content: changedArguments + `{"path":"c.md","content":"y","mode":"create"}` + "]\ncreated c.md"},
+			provider.Result{Content: `{"name":"files__write_file","success":true,"executed_params":{"path":"c.md","content":"y","mode":"create"}}` + "\ncreated c.md"},
 		},
 		{
 			"read todo.txt", "I have lost the thread of this request",

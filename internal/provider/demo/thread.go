@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -191,26 +192,26 @@ func textOf(turn *provider.Turn) string {
 	return text.String()
 }
 
-// changedArguments begins the result of a call with arguments changed by a person.
-const changedArguments = "[a person changed the arguments of this call before it ran, to: "
-
-// withResult adds a call's result. A failed one holds its state and code as JSON (spec 3.3, 4.3).
+// withResult adds a call's result: its outcome as JSON, with a text below it (spec 3.3, 4.3).
 func (o outcome) withResult(result provider.Result) outcome {
-	o.content, o.failed = strings.TrimRight(result.Content, "\n"), result.IsError
-	if rest, changed := strings.CutPrefix(o.content, changedArguments); changed {
-		args, content, _ := strings.Cut(rest, "]\n")
-		var now arguments
-		if json.Unmarshal([]byte(args), &now) == nil {
-			o.args = now
-		}
-		o.content = content
+	o.failed = result.IsError
+	var came struct {
+		Status   regie.CallState  `json:"status"`
+		Result   json.RawMessage  `json:"result"`
+		Error    *regie.CallError `json:"error"`
+		Executed json.RawMessage  `json:"executed_params"`
 	}
-	var failure struct {
-		Status regie.CallState  `json:"status"`
-		Error  *regie.CallError `json:"error"`
+	head, content, _ := strings.Cut(result.Content, "\n")
+	if json.Unmarshal([]byte(head), &came) != nil {
+		content = result.Content
 	}
-	if o.failed && json.Unmarshal([]byte(o.content), &failure) == nil && failure.Error != nil {
-		o.state, o.code, o.content = failure.Status, failure.Error.Code, failure.Error.Message
+	o.content = strings.TrimRight(cmp.Or(content, string(came.Result)), "\n")
+	var now arguments
+	if len(came.Executed) > 0 && json.Unmarshal(came.Executed, &now) == nil {
+		o.args = now
+	}
+	if came.Error != nil {
+		o.state, o.code, o.content = came.Status, came.Error.Code, came.Error.Message
 	}
 	return o
 }

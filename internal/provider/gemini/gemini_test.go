@@ -74,11 +74,11 @@ func TestRendering(t *testing.T) {
 		results("a", "b"), user("Hurry."), assistant(signed(text(""), "s3")), user("Well?"))
 	want := `{"systemInstruction":{"parts":[{"text":"You are."}]},` +
 		`"tools":[{"functionDeclarations":[{"name":"_7zip__run","description":"7zip__run","parametersJsonSchema":{"properties":{"additionalProperties":{"type":"object"},"l":{"items":{"anyOf":[{}]}}},"type":"object"}}]}],` +
-		`"generationConfig":{"maxOutputTokens":4096},"contents":[` +
+		`"contents":[` +
 		`{"role":"user","parts":[{"text":"Look."},{"text":"Now."}]},` +
 		`{"role":"model","parts":[{"text":"I look.","thoughtSignature":"s1"},{"functionCall":{"id":"a","name":"files__a","args":{"path":"a"}},"thoughtSignature":"s2"},{"functionCall":{"id":"b","name":"files__b","args":{"path":"a"}}}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"id":"a","name":"files__a","response":{"output":"ok"}}},{"functionResponse":{"id":"b","name":"files__b","response":{"error":"ok"}}}]},` +
-		`{"role":"user","parts":[{"text":"Hurry."}]},{"role":"model","parts":[{"text":"","thoughtSignature":"s3"}]},{"role":"user","parts":[{"text":"Well?"}]}]}`
+		`{"role":"user","parts":[{"text":"Hurry."}]},{"role":"model","parts":[{"text":"","thoughtSignature":"s3"}]},{"role":"user","parts":[{"text":"Well?"}]}],"generationConfig":{"maxOutputTokens":4096}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

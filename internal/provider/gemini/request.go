@@ -28,6 +28,9 @@ type Request struct {
 	signs bool              // the model checks signatures
 	tools bool
 
+	config      []byte // the generation config, still open
+	temperature *float64
+
 	server   *wire.Server
 	path     string            // where the model's replies are asked for
 	declared map[string]string // the names of the declared tools, by the names that the API takes
@@ -60,12 +63,18 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	}
 	r := &Request{names: map[string]string{}, signs: checksSignatures(head.Model), tools: len(head.Tools) > 0}
 	r.Close = r.tail
-	r.Add(func(b []byte) []byte { return appendHead(b, head, options) })
+	r.Add(func(b []byte) []byte { return appendHead(b, head) })
+	r.temperature = head.Temperature
+	r.config = strconv.AppendInt([]byte(`,"generationConfig":{"maxOutputTokens":`), int64(head.MaxOutput), 10)
+	r.config = wire.AppendNumber(r.config, "topP", head.TopP)
+	if options.Thinking != "" {
+		r.config = append(append(append(r.config, `,"thinkingConfig":{`...), options.Thinking...), '}')
+	}
 	return r, nil
 }
 
 // appendHead writes the request up to the contents.
-func appendHead(b []byte, head provider.Head, options Options) []byte {
+func appendHead(b []byte, head provider.Head) []byte {
 	b = append(b, '{')
 	if levels := wire.Levels(&head); len(levels) > 0 {
 		b = wire.AppendList(append(b, `"systemInstruction":{"parts":`...), levels, func(b []byte, level string) []byte {
@@ -76,17 +85,7 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 	if len(head.Tools) > 0 {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return appendTools(nil, head.Tools) })...)
 	}
-	b = append(b, `"generationConfig":{"maxOutputTokens":`...)
-	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
-	if head.Temperature != nil {
-		b = append(b, `,"temperature":`...)
-		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
-	}
-	b = wire.AppendNumber(b, "topP", head.TopP)
-	if options.Thinking != "" {
-		b = append(append(append(b, `,"thinkingConfig":{`...), options.Thinking...), '}')
-	}
-	return append(b, `},"contents":[`...)
+	return append(b, `"contents":[`...)
 }
 
 func appendTools(b []byte, tools []provider.Tool) []byte {
@@ -257,5 +256,9 @@ func (r *Request) tail() []byte {
 	if r.Tail.Withheld && r.tools {
 		b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
 	}
-	return append(b, '}')
+	tail := r.Tail
+	if r.signs { // from generation 3 on the vendor advises against any temperature but its own
+		tail.Temperature = nil
+	}
+	return append(wire.AppendTemperature(append(b, r.config...), r.temperature, tail, 2), `}}`...)
 }

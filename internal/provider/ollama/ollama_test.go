@@ -118,12 +118,12 @@ func TestRequest(t *testing.T) {
 		}},
 		provider.Turn{Role: provider.RoleTool, Results: []provider.Result{{CallID: "a", Content: "é"}, {CallID: "b", Content: "", IsError: true}}},
 		provider.Turn{Role: provider.RoleAssistant, Parts: []provider.Part{thinking("ollama", "old"), {Type: regie.PartText, Text: "Done."}}}, user("more"))
-	want := `{"model":"m","stream":true,"keep_alive":"10m","options":{"num_predict":16384,"num_ctx":32768,"temperature":0.5},` +
+	want := `{"model":"m","stream":true,"keep_alive":"10m",` +
 		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}],"messages":[` +
 		`{"role":"system","content":"You are.\n\nThey are."},{"role":"user","content":"go"},` +
 		`{"role":"assistant","content":"I look.","thinking":"hm","tool_calls":[{"id":"a","function":{"index":0,"name":"f","arguments":{"x": 1}}},{"id":"b","function":{"index":1,"name":"g","arguments":{}}}]},` +
 		`{"role":"tool","content":"é","tool_name":"f","tool_call_id":"a"},{"role":"tool","content":"","tool_name":"g","tool_call_id":"b"},` +
-		`{"role":"assistant","content":"Done."},{"role":"user","content":"more"}]}`
+		`{"role":"assistant","content":"Done."},{"role":"user","content":"more"}],"options":{"num_predict":16384,"num_ctx":32768,"temperature":0.5}}`
 	if diff := cmp.Diff(want, string(r.Body())); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

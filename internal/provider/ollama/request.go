@@ -28,12 +28,20 @@ type Request struct {
 	server *wire.Server
 	first  bool              // no message yet
 	names  map[string]string // of the calls of the last reply, by id: a result names its tool
+
+	options     []byte // still open
+	temperature *float64
 }
 
 // NewRequest begins a request.
 func NewRequest(head provider.Head, options Options) *Request {
-	r := &Request{first: true, names: map[string]string{}}
+	r := &Request{first: true, names: map[string]string{}, temperature: head.Temperature}
 	r.Close = r.tail
+	r.options = strconv.AppendInt([]byte(`],"options":{"num_predict":`), int64(predicted(head.MaxOutput, options.Context)), 10)
+	if options.Context > 0 {
+		r.options = strconv.AppendInt(append(r.options, `,"num_ctx":`...), int64(options.Context), 10)
+	}
+	r.options = wire.AppendNumber(r.options, "top_p", head.TopP)
 	r.Add(func(b []byte) []byte { return appendHead(b, head, options) })
 	// One system message: templates of small models keep the last one only.
 	if levels := wire.Levels(&head); len(levels) > 0 {
@@ -50,18 +58,6 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 	if options.Think != "" {
 		b = append(append(b, `,"think":`...), options.Think...)
 	}
-	b = append(b, `,"options":{"num_predict":`...)
-	b = strconv.AppendInt(b, int64(predicted(head.MaxOutput, options.Context)), 10)
-	if options.Context > 0 {
-		b = append(b, `,"num_ctx":`...)
-		b = strconv.AppendInt(b, int64(options.Context), 10)
-	}
-	if head.Temperature != nil {
-		b = append(b, `,"temperature":`...)
-		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
-	}
-	b = wire.AppendNumber(b, "top_p", head.TopP)
-	b = append(b, '}')
 	if len(head.Tools) > 0 {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(head.Tools) })...)
 	}
@@ -153,12 +149,12 @@ func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 
 // tail closes the messages and the request.
 func (r *Request) tail() []byte {
-	if r.Tail.Guidance == "" {
-		return []byte("]}")
-	}
 	var b []byte
-	if !r.first {
-		b = append(b, ',')
+	if r.Tail.Guidance != "" {
+		if !r.first {
+			b = append(b, ',')
+		}
+		b = append(wire.AppendString(append(b, `{"role":"user","content":`...), r.Tail.Guidance), '}')
 	}
-	return append(wire.AppendString(append(b, `{"role":"user","content":`...), r.Tail.Guidance), `}]}`...)
+	return append(wire.AppendTemperature(append(b, r.options...), r.temperature, r.Tail, 2), `}}`...)
 }

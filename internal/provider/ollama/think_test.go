@@ -51,7 +51,7 @@ func TestThink(t *testing.T) {
 		}
 		body := string(shower.Body())
 		_, got, _ := strings.Cut(body, `"think":`)
-		got, _, _ = strings.Cut(got, `,"options"`)
+		got, _, _ = strings.Cut(got, `,"messages"`)
 		if got != c.want {
 			t.Errorf("%s, %q: %s, want %s", c.model, c.effort, got, c.want)
 		}

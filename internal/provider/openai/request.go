@@ -21,7 +21,8 @@ type conversation struct {
 	messages int
 	tools    bool
 
-	last provider.Role // of the thread, empty before its first message
+	temperature *float64
+	last        provider.Role // of the thread, empty before its first message
 	// the last message is a user's with its text still open: the next user text continues it
 	// (strict)
 	open bool
@@ -75,10 +76,7 @@ func (c *conversation) appendHead(b []byte, head provider.Head) []byte {
 		output = max(output, c.quirks.minOutput)
 	}
 	b = strconv.AppendInt(b, int64(output), 10)
-	if head.Temperature != nil && (c.quirks.untempered == nil || !c.quirks.untempered(head.Model)) {
-		b = append(b, `,"temperature":`...)
-		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
-	}
+	c.temperature = head.Temperature
 	if c.quirks.untempered == nil || !c.quirks.untempered(head.Model) {
 		b = wire.AppendNumber(b, "top_p", head.TopP)
 	}
@@ -120,6 +118,9 @@ func (c *conversation) end() []byte {
 	b = append(b, ']')
 	if c.Tail.Withheld && c.tools {
 		b = append(b, `,"tool_choice":"none"`...)
+	}
+	if c.quirks.untempered == nil || !c.quirks.untempered(c.model) {
+		b = wire.AppendTemperature(b, c.temperature, c.Tail, 2)
 	}
 	return append(b, '}')
 }

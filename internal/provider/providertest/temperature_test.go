@@ -34,6 +34,13 @@ func TestTemperature(t *testing.T) {
 				if said := p.Capabilities(model).Temperature.Carried(effort); said != sent {
 					t.Errorf("%s, %s, effort %q: it is said %v, and sent %v", format.Name, model, effort, said, sent)
 				}
+				relaunch := 0.2
+				c.EndWith(provider.Tail{Temperature: &relaunch})
+				body := string(shower.Body())
+				if n, keeps := strings.Count(body, `"temperature":`), strings.HasPrefix(model, "gemini-3") && format.Name == "gemini"; sent &&
+					(n != 1 || strings.Contains(body, `"temperature":0.2`) == keeps) || !sent && n > 0 {
+					t.Errorf("%s, %s, effort %q: the relaunch says %s", format.Name, model, effort, body)
+				}
 				if sent {
 					carried++
 				} else {

@@ -76,7 +76,7 @@ var (
 
 // maskVarying replaces what differs between runs, and bytes that JSON cannot hold.
 func maskVarying(text string) string {
-	text = varyingID.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "{id}")
+	text = varyingID.ReplaceAllString(strings.ToValidUTF8(provider.WithoutDurations(text), "\uFFFD"), "{id}")
 	return varyingTime.ReplaceAllString(text, "{time}")
 }
 

@@ -39,6 +39,8 @@ type Request struct {
 	tools    bool
 	seen     map[string]bool // ids of reasoning items: the API takes each once
 	cacheKey string
+
+	temperature *float64
 }
 
 // minOutput is the least that the API takes for max_output_tokens.
@@ -51,6 +53,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{model: head.Model, options: options, tools: len(head.Tools) > 0, seen: map[string]bool{}}
+	r.temperature = head.Temperature
 	r.Close = r.tail
 	r.Add(func(b []byte) []byte { return r.appendHead(b, head) })
 	if !wire.Blank(head.Level2) { // behind the instructions, which it leaves cached when it changes
@@ -65,17 +68,12 @@ func (r *Request) appendHead(b []byte, head provider.Head) []byte {
 	b = wire.AppendString(append(b, `{"model":`...), head.Model)
 	b = append(b, `,"stream":true,"store":false,"max_output_tokens":`...)
 	b = strconv.AppendInt(b, int64(max(head.MaxOutput, minOutput)), 10)
-	switch {
-	case r.options.Reasons:
+	if r.options.Reasons {
 		if effort := regie.EffortWithin(head.ReasoningEffort, "none", "xhigh"); effort != "" {
 			b = append(wire.AppendString(append(b, `,"reasoning":{"effort":`...), effort), '}')
 		}
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
-	default:
-		if head.Temperature != nil {
-			b = append(b, `,"temperature":`...)
-			b = strconv.AppendFloat(b, min(*head.Temperature, 2), 'g', -1, 64)
-		}
+	} else {
 		b = wire.AppendNumber(b, "top_p", head.TopP)
 	}
 	if head.ServiceTier != "" {
@@ -258,6 +256,9 @@ func (r *Request) tail() []byte {
 	b = append(b, ']')
 	if r.Tail.Withheld && r.tools {
 		b = append(b, `,"tool_choice":"none"`...)
+	}
+	if !r.options.Reasons {
+		b = wire.AppendTemperature(b, r.temperature, r.Tail, 2)
 	}
 	b = wire.AppendString(append(b, `,"prompt_cache_key":`...), r.cacheKey)
 	return append(b, '}')

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
@@ -46,6 +47,18 @@ func CheckHead(head *provider.Head, whom string) error {
 		return regie.Errorf(regie.CodeBadRequest, "a request must limit its output")
 	}
 	return nil
+}
+
+// AppendTemperature writes the temperature, at most most, as a member behind another one: the
+// tail's before the head's. It stands behind the thread, which so keeps its bytes.
+func AppendTemperature(b []byte, head *float64, tail provider.Tail, most float64) []byte {
+	if tail.Temperature != nil {
+		head = tail.Temperature
+	}
+	if head == nil {
+		return b
+	}
+	return strconv.AppendFloat(append(b, `,"temperature":`...), min(*head, most), 'g', -1, 64)
 }
 
 // Levels returns the prompt levels of a head that say something.

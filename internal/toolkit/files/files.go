@@ -11,6 +11,7 @@ package files
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -92,10 +93,16 @@ func (k *toolkit) allTools() ([]tool.Tool, error) {
 
 func queryDefinition(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
+		Name: name, Aliases: []string{bareName(name)}, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
 		ParallelSafe: true, Local: true,
 		Timeout: 20 * time.Second,
 	}
+}
+
+// bareName is how the seeds call a tool (decision 64).
+func bareName(name string) string {
+	_, bare, _ := strings.Cut(name, ".")
+	return bare
 }
 
 // openWorkspace confines a call to its workspace. The caller closes it.

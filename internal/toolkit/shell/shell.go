@@ -72,7 +72,7 @@ func Tools(c Config) ([]tool.Tool, error) {
 		k.most = MaxTimeout
 	}
 	t, err := tool.New(regie.ToolDefinition{
-		Name: Name, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal, Timeout: k.most + ending,
+		Name: Name, Aliases: []string{"shell_exec"}, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal, Timeout: k.most + ending,
 		Description: "Run a command in the workspace. A person is asked, unless a rule allows exactly this command; one plain command without pipes, " +
 			"redirections, variables or wildcards can be allowed for longer. Standard input is empty. It can write only in the workspace and in a temporary directory, " +
 			"and mostly has no network. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end, " +
