@@ -80,19 +80,19 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// bed is a workspace with a home of its own.
-type bed struct {
+// harness is a workspace with a home of its own.
+type harness struct {
 	t          *testing.T
 	root, home string
 }
 
-func newBed(t *testing.T) *bed {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t, filepath.Join(base, "w"), filepath.Join(base, "home")}
+	b := &harness{t, filepath.Join(base, "w"), filepath.Join(base, "home")}
 	t.Setenv("HOME", b.home)
 	for _, name := range []string{"XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
 		t.Setenv(name, "")
@@ -101,7 +101,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func (b *bed) file(name, text string) {
+func (b *harness) file(name, text string) {
 	b.t.Helper()
 	at := filepath.Join(filepath.Dir(b.root), name)
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -113,7 +113,7 @@ func (b *bed) file(name, text string) {
 	}
 }
 
-func (b *bed) link(name, target string) {
+func (b *harness) link(name, target string) {
 	b.t.Helper()
 	at := filepath.Join(filepath.Dir(b.root), name)
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -162,7 +162,7 @@ func TestPlaces(t *testing.T) {
 		{"a linked work tree below", map[string]string{"w/lib/.git": "gitdir: ../.git/worktrees/lib\n", "w/.git/worktrees/lib/commondir": "../..\n", "w/.git/config": "[core]\n\thooksPath = x\n"}, nil, []string{"lib/x", "x"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b := newBed(t)
+			b := newHarness(t)
 			for name, text := range row.files {
 				b.file(name, text)
 			}
@@ -181,7 +181,7 @@ func TestPlaces(t *testing.T) {
 
 // TestPlacesEnd has configuration that includes itself, more and more, and what is no file.
 func TestPlacesEnd(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.file("w/.git/config", "[include]\n\tpath = config\n\tpath = ../a/b\n\tpath = /dev/zero\n\tpath = ..\n"+strings.Repeat("\tpath = ./config\n", 1000))
 	b.file("w/a/b", strings.Repeat("[include]\n\tpath = ../a/b\n\tpath = x\n", 1000))
 	b.link("w/a/x", "x")

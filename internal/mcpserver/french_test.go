@@ -15,7 +15,7 @@ import (
 // TestElicitationInFrench: what a person at the client's end reads is in their language: what is
 // put to them, and what went wrong.
 func TestElicitationInFrench(t *testing.T) {
-	b := newBed(t, writes(), providertest.Scene{Text: []string{"Written."}})
+	b := newHarness(t, writes(), providertest.Scene{Text: []string{"Written."}})
 	b.config.Elicit, b.config.Text = true, i18n.New("fr")
 	var asked string
 	session := old(t, b, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

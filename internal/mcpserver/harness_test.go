@@ -21,8 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// bed is a workspace, an engine and a scripted model server.
-type bed struct {
+// harness is a workspace, an engine and a scripted model server.
+type harness struct {
 	t      *testing.T
 	root   string
 	env    map[string]string
@@ -31,13 +31,13 @@ type bed struct {
 	close  func() // the engine; once
 }
 
-func newBed(t *testing.T, scenes ...providertest.Scene) *bed {
+func newHarness(t *testing.T, scenes ...providertest.Scene) *harness {
 	t.Helper()
 	if len(scenes) == 0 {
 		scenes = []providertest.Scene{{Text: []string{"Hello \x1b[31mthere."}}}
 	}
 	model := providertest.NewServer(t, &providertest.Formats()[0], scenes...)
-	b := &bed{t: t, root: filepath.Join(t.TempDir(), "place")}
+	b := &harness{t: t, root: filepath.Join(t.TempDir(), "place")}
 	b.env = map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_BASE_URL": model.URL + "/v1", "REGIE_MODEL": "scripted", "REGIE_LANG": "en"}
 	for name, text := range map[string]string{"a.txt": "alpha\nbeta \x1b]0;bad\x07\n", ".env": "TOKEN=canary\n", ".gitignore": "hidden/\n", "hidden/h.txt": "alpha hidden\n", ".regie/.keep": ""} {
 		name = filepath.Join(b.root, name)
@@ -68,7 +68,7 @@ func newBed(t *testing.T, scenes ...providertest.Scene) *bed {
 }
 
 // stdio connects a client over pipes, as a program on standard input and output is connected.
-func (b *bed) stdio(options *mcp.ClientOptions) *mcp.ClientSession {
+func (b *harness) stdio(options *mcp.ClientOptions) *mcp.ClientSession {
 	b.t.Helper()
 	in, clientOut := io.Pipe()
 	clientIn, out := io.Pipe()
@@ -88,13 +88,13 @@ func (b *bed) stdio(options *mcp.ClientOptions) *mcp.ClientSession {
 }
 
 // http connects a client over streamable HTTP.
-func (b *bed) http(options *mcp.ClientOptions) *mcp.ClientSession {
+func (b *harness) http(options *mcp.ClientOptions) *mcp.ClientSession {
 	b.t.Helper()
 	return b.connect(&mcp.StreamableClientTransport{Endpoint: b.serve()}, options)
 }
 
 // serve returns the address of a server over HTTP.
-func (b *bed) serve() string {
+func (b *harness) serve() string {
 	b.t.Helper()
 	handler, err := mcpserver.Handler(b.t.Context(), b.config)
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *bed) serve() string {
 	return server.URL
 }
 
-func (b *bed) connect(transport mcp.Transport, options *mcp.ClientOptions) *mcp.ClientSession {
+func (b *harness) connect(transport mcp.Transport, options *mcp.ClientOptions) *mcp.ClientSession {
 	b.t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "tester\x1b", Version: "1"}, options).Connect(b.t.Context(), transport, nil)
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *bed) connect(transport mcp.Transport, options *mcp.ClientOptions) *mcp.
 }
 
 // old has a client speak the protocol with a handshake, in which a server may ask.
-func old(t *testing.T, b *bed, options *mcp.ClientOptions) *mcp.ClientSession {
+func old(t *testing.T, b *harness, options *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	in, clientOut := io.Pipe()
 	clientIn, out := io.Pipe()

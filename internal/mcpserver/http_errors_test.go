@@ -10,7 +10,7 @@ import (
 // TestHTTPProblems: a body that cannot be read, or in two ways, is told as a problem with a
 // stable code.
 func TestHTTPProblems(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	status, kind, said := post(t, b.serve(), `{"x":"`+strings.Repeat("x", 5<<20)+`"}`)
 	if status != http.StatusRequestEntityTooLarge || kind != "application/problem+json" || !strings.Contains(said, "TOO_LARGE") {
 		t.Errorf("%d %s %s", status, kind, said)

@@ -19,7 +19,7 @@ import (
 // withdraws it.
 func TestQuestionMeanwhile(t *testing.T) {
 	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"]}`}
-	b := newBed(t, providertest.Scene{Text: []string{"Hello."}}, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}})
+	b := newHarness(t, providertest.Scene{Text: []string{"Hello."}}, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}})
 	var meanwhile func(ctx context.Context, in dispatch.RunRequest) // between the look at a session and the message to it
 	b.config.Control.Submit = func(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 		if meanwhile != nil {
@@ -57,7 +57,7 @@ func TestQuestionMeanwhile(t *testing.T) {
 // its words are not the person's answer, where a free text would be one either.
 func TestSteerAnswersNothing(t *testing.T) {
 	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}
-	b := newBed(t, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}}, providertest.Scene{Text: []string{"As you say."}})
+	b := newHarness(t, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}}, providertest.Scene{Text: []string{"As you say."}})
 	session := b.stdio(nil)
 	in := b.config.Request
 	in.ClientID, in.SessionID, in.Text, in.Policy = "person", regie.NewID(), "ask me", approval.Policy{OnApproval: approval.Park, Questions: true}

@@ -65,7 +65,7 @@ var summary = regexp.MustCompile(`(?m)^([✓✗]) ([a-z0-9-]+): (\d+) passed, (\
 // is known here, and those that apply pass.
 func TestConformance(t *testing.T) {
 	node, dir := npm(t, "@modelcontextprotocol/conformance")
-	b := newBed(t)
+	b := newHarness(t)
 	cmd := exec.CommandContext(t.Context(), node, "--import", "./globsync.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js",
 		"server", "--url", b.serve(), "--suite", "all", "--output-dir", t.TempDir())
 	cmd.Dir = dir
@@ -146,7 +146,7 @@ func TestNPM(t *testing.T) {
 		}
 	})
 	t.Run("http", func(t *testing.T) {
-		b := newBed(t, writes(), providertest.Scene{Text: []string{"Written."}})
+		b := newHarness(t, writes(), providertest.Scene{Text: []string{"Written."}})
 		got := client(t, os.Environ(), b.serve())
 		if s := got.Started.StructuredContent; s.State != "WAITING_VALIDATION" || len(got.Asked) != 0 || len(got.Tools) != 9 || got.Read.IsError || !got.Secret.IsError {
 			t.Errorf("%+v", got)
@@ -154,10 +154,10 @@ func TestNPM(t *testing.T) {
 	})
 }
 
-// apart is a bed whose engine is no part of this process, with the program and its environment.
-func apart(t *testing.T, scenes ...providertest.Scene) (b *bed, program string, env []string) {
+// apart is a harness whose engine is no part of this process, with the program and its environment.
+func apart(t *testing.T, scenes ...providertest.Scene) (b *harness, program string, env []string) {
 	t.Helper()
-	b = newBed(t, scenes...)
+	b = newHarness(t, scenes...)
 	b.close()
 	program = filepath.Join(t.TempDir(), "regie")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/regie").CombinedOutput(); err != nil {

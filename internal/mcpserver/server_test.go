@@ -20,7 +20,7 @@ import (
 func TestTools(t *testing.T) {
 	for _, over := range []string{"stdio", "http"} {
 		t.Run(over, func(t *testing.T) {
-			b := newBed(t)
+			b := newHarness(t)
 			connect := b.stdio
 			if over == "http" {
 				connect = b.http
@@ -47,7 +47,7 @@ func TestTools(t *testing.T) {
 
 // TestQueries: the workspace is read as agents read it, and no further.
 func TestQueries(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	outside := filepath.Join(filepath.Dir(b.root), "outside.txt")
 	if err := os.WriteFile(outside, []byte("canary"), 0o600); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestQueries(t *testing.T) {
 
 // TestNoActions: what acts, asks or belongs to a session is no query, whatever a client calls it.
 func TestNoActions(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	place, err := b.conn.Workspaces.Open(t.Context(), dispatch.WorkspaceRequest{Path: b.root})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestNoActions(t *testing.T) {
 
 // TestSession: a job, its answer, one message more, the list, the transcript, the stop.
 func TestSession(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	session := b.stdio(nil)
 	text, data, failed := call(t, session, "start_session", object{"prompt": "say hello", "wait": 30})
 	if failed || data["answer"] != "Hello there." || data["end_reason"] != "ANSWERED" || data["state"] != "IDLE" || !strings.Contains(text, "Hello") || strings.Contains(text, "\x1b") {
@@ -148,7 +148,7 @@ func TestSession(t *testing.T) {
 
 // TestBadInput: what a client may send that is not meant so.
 func TestBadInput(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	session := b.stdio(nil)
 	for name, row := range map[string]struct {
 		tool      string
@@ -181,7 +181,7 @@ func TestBadInput(t *testing.T) {
 // TestConfined: a server of one workspace knows nothing of another's sessions (spec 2.1); one of
 // none has the workspace named.
 func TestConfined(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	elsewhere := filepath.Join(filepath.Dir(b.root), "elsewhere", ".regie")
 	if err := os.MkdirAll(elsewhere, 0o700); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestConfined(t *testing.T) {
 
 // TestApprovalIsAPersons: a client cannot decide; a person does, elsewhere, while it waits.
 func TestApprovalIsAPersons(t *testing.T) {
-	b := newBed(t, writes(), providertest.Scene{Text: []string{"Written."}})
+	b := newHarness(t, writes(), providertest.Scene{Text: []string{"Written."}})
 	session := b.stdio(nil)
 	text, data, failed := call(t, session, "start_session", object{"prompt": "write it", "wait": 30})
 	if failed || data["state"] != "WAITING_VALIDATION" || !strings.Contains(text, "+one") {
@@ -251,7 +251,7 @@ func TestApprovalIsAPersons(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	for decision, want := range map[string]string{"allow": "SUCCEEDED", "deny": "NOT_RUN"} {
 		t.Run(decision, func(t *testing.T) {
-			b := newBed(t, writes(), providertest.Scene{Text: []string{"So be it."}})
+			b := newHarness(t, writes(), providertest.Scene{Text: []string{"So be it."}})
 			b.config.AllowApprovals = true
 			session := b.http(nil)
 			_, data, _ := call(t, session, "start_session", object{"prompt": "write it", "wait": 30})
@@ -288,7 +288,7 @@ func TestAllowed(t *testing.T) {
 func TestElicitation(t *testing.T) {
 	for decision, want := range map[string]string{"allow": "SUCCEEDED", "deny": "NOT_RUN", "decline": ""} {
 		t.Run(decision, func(t *testing.T) {
-			b := newBed(t, writes(), providertest.Scene{Text: []string{"So be it."}})
+			b := newHarness(t, writes(), providertest.Scene{Text: []string{"So be it."}})
 			b.config.Elicit = true
 			var message string
 			session := old(t, b, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -324,7 +324,7 @@ func TestElicitation(t *testing.T) {
 
 // TestCancelled: who stops waiting stops nothing; progress is told to who asks for it.
 func TestCancelled(t *testing.T) {
-	b := newBed(t, writes(), providertest.Scene{Text: []string{"Done."}, Pause: 20 * time.Millisecond})
+	b := newHarness(t, writes(), providertest.Scene{Text: []string{"Done."}, Pause: 20 * time.Millisecond})
 	told := make(chan string, 100)
 	session := old(t, b, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
 		told <- request.Params.Message
