@@ -24,6 +24,7 @@ import (
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
+	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -219,6 +220,11 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+	}
+	box := newSandbox(o.Config)
+	settings.Confines = func(root string) bool {
+		found := box.For(context.Background(), root)
+		return found.Err == nil && found.Tier != sandbox.None
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks

@@ -47,6 +47,8 @@ type AnswerQuestion struct {
 	// Result is the text for the model, Message the message in the thread.
 	Result  string
 	Message regie.Message
+	// Mode is what the session's mode becomes, where the answer approves a plan; else empty.
+	Mode regie.Mode
 }
 
 // Resolved is the outcome of a wait.
