@@ -84,8 +84,8 @@ type Session struct {
 	TokenID ID `json:"token_id,omitzero"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool       `json:"require_validation,omitempty"`
-	// Mode is the session's; empty is ModeAsk.
-	Mode              Mode       `json:"mode,omitempty"`
+	// ApprovalMode is ModeAsk where it is empty.
+	ApprovalMode      Mode       `json:"approval_mode,omitempty"`
 	EndReason         SessionEnd `json:"end_reason,omitempty"`
 	CreatedAt         time.Time  `json:"created_at"`
 	LastActivity      time.Time  `json:"last_activity"`

@@ -121,7 +121,7 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 			"the request names no workspace_id: POST /api/v1/workspaces returns that of a directory")
 	}
 	in.Agent = cmp.Or(in.Agent, MainAgent)
-	err := cmp.Or(s.checkAgent(in.Agent), checkMode(caller, in.Mode))
+	err := cmp.Or(s.checkAgent(in.Agent), checkMode(caller, in.ApprovalMode))
 	if err == nil && in.Name != "" {
 		in.Name, err = sessionName(in.Name)
 	}
@@ -142,7 +142,7 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 	if _, err := s.Store.CreateSession(ctx, regie.Session{
 		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: in.Name,
 		Type: in.Type, Provider: s.Settings.Provider, Model: s.Settings.Model, RequireValidation: in.RequireValidation,
-		Mode: in.Mode, TokenID: caller.Token.ID,
+		ApprovalMode: in.ApprovalMode, TokenID: caller.Token.ID,
 	}); err != nil {
 		return regie.Session{}, err
 	}

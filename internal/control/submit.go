@@ -41,7 +41,7 @@ func (r *Rounds) confine(ctx context.Context, caller *access.Caller, in *dispatc
 	if len(in.Policy.Allow) > 0 && !caller.Has(regie.ScopeApprove) {
 		return access.MissingScope(regie.ScopeApprove)
 	}
-	if err := checkMode(caller, in.Mode); err != nil {
+	if err := checkMode(caller, in.ApprovalMode); err != nil {
 		return err
 	}
 	in.By, in.TokenID = caller.By(""), caller.Token.ID
@@ -120,10 +120,10 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 
 // applyMode gives the session of a message the mode that the request names, or takes the session's.
 func (r *Rounds) applyMode(ctx context.Context, in *dispatch.RunRequest) (err error) {
-	if in.Mode != "" {
-		return r.Store.SetMode(ctx, in.SessionID, in.Mode, cmp.Or(in.By, r.UserName))
+	if in.ApprovalMode != "" {
+		return r.Store.SetMode(ctx, in.SessionID, in.ApprovalMode, cmp.Or(in.By, r.UserName))
 	}
-	in.Mode, err = r.Store.Mode(ctx, in.SessionID)
+	in.ApprovalMode, err = r.Store.Mode(ctx, in.SessionID)
 	return err
 }
 
@@ -140,7 +140,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent,
 			Name: title(said(in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
-			Mode: in.Mode, Origin: in.Origin, TokenID: in.TokenID,
+			ApprovalMode: in.ApprovalMode, Origin: in.Origin, TokenID: in.TokenID,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
@@ -151,7 +151,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			Text: typed(in), Rich: in.Segments,
 			Opening: &regie.Opening{
 				Zone: r.Projects.Zone(in.Root), User: owner.Name,
-				DayOnly: in.Policy.Cache, French: in.Policy.French, Plan: in.Mode == regie.ModePlan,
+				DayOnly: in.Policy.Cache, French: in.Policy.French, Plan: in.ApprovalMode == regie.ModePlan,
 			},
 		},
 		Round: regie.Round{

@@ -35,8 +35,8 @@ type SessionRequest struct {
 	Name        string            `json:"name,omitempty"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
-	// Mode is the mode of the session (decision 71); it needs the scope approve.
-	Mode regie.Mode `json:"mode,omitempty"`
+	// ApprovalMode is that of the session (decision 71); it needs the scope approve.
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 }
 
 // AgentView is an agent as it answers now.

@@ -75,9 +75,9 @@ type RunRequest struct {
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
-	// Mode is the mode of the session from this message on (decision 71); empty leaves it. It needs
+	// ApprovalMode is that of the session from this message on (decision 71); empty leaves it. It needs
 	// the scope approve.
-	Mode regie.Mode `json:"mode,omitempty"`
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 	// NoCache bypasses the response cache for the run, regardless of the agent's settings (spec
 	// 6.4).
 	NoCache bool `json:"no_cache,omitempty"`

@@ -42,7 +42,7 @@ type RenameRequest struct {
 // ModeRequest gives a session another mode (decision 71).
 type ModeRequest struct {
 	SessionID regie.ID   `json:"session_id"`
-	Mode      regie.Mode `json:"mode"`
+	Mode      regie.Mode `json:"approval_mode"`
 }
 
 // ReadRequest says how far the person has read a session; it never goes back.

@@ -36,7 +36,7 @@ func (j *judge) readRules() error {
 		return err
 	}
 	now := time.Now()
-	same := mode == j.session.Mode && slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
+	same := mode == j.session.ApprovalMode && slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
 	for i := range rules {
 		same = same && rules[i].StateAt(j.rulesAt) == rules[i].StateAt(now)
 	}
@@ -47,7 +47,7 @@ func (j *judge) readRules() error {
 	if !same {
 		clear(j.fresh)
 	}
-	j.rules, j.rulesAt, j.session.Mode = rules, now, mode
+	j.rules, j.rulesAt, j.session.ApprovalMode = rules, now, mode
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: j.unresolvedUnknown(call),
 		Objections: j.hooks.objectionsTo(call),
 	}
-	in.Mode, in.Rules, in.Files = j.session.Mode, j.rules, j.files.Rules
+	in.Mode, in.Rules, in.Files = j.session.ApprovalMode, j.rules, j.files.Rules
 	if in.Mode == regie.ModePlan && j.isCommand() { // a person's own command is no action of the agent
 		in.Mode = regie.ModeAsk
 	}

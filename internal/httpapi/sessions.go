@@ -80,8 +80,8 @@ type SessionChange struct {
 	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come
 	// by themselves.
 	State regie.SessionState `json:"state,omitempty"`
-	// Mode is ask, accept_edits, plan or auto; it needs the scope approve.
-	Mode regie.Mode `json:"mode,omitempty"`
+	// ApprovalMode is ask, accept_edits, plan or auto; it needs the scope approve.
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 }
 
 func (s *server) changeSession(ctx context.Context, b SessionChange) error {
@@ -89,10 +89,10 @@ func (s *server) changeSession(ctx context.Context, b SessionChange) error {
 	case b.State != "" && b.State != regie.SessionClosed:
 		return regie.Errorf(regie.CodeBadRequest,
 			"%s is not a state that can be set: use CLOSED to close a session; pause, resume and stop have their own paths", string(b.State))
-	case b.State != "" && b.Name != "", b.Mode != "" && (b.Name != "" || b.State != ""):
+	case b.State != "" && b.Name != "", b.ApprovalMode != "" && (b.Name != "" || b.State != ""):
 		return regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name, the mode or the state")
-	case b.Mode != "":
-		return s.Service.Sessions.SetMode(ctx, dispatch.ModeRequest{SessionID: b.SessionID, Mode: b.Mode})
+	case b.ApprovalMode != "":
+		return s.Service.Sessions.SetMode(ctx, dispatch.ModeRequest{SessionID: b.SessionID, Mode: b.ApprovalMode})
 	case b.State != "":
 		return s.Service.Sessions.Close(ctx, b.SessionID)
 	default:

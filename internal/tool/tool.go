@@ -94,6 +94,13 @@ type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
 
+// MayAsk is an Asker of another role some of whose calls are questions: update_plan where the plan
+// is to be approved (decision 68).
+type MayAsk interface {
+	Asker
+	Asks(arguments json.RawMessage) bool
+}
+
 // Tracked is what a call has changed.
 type Tracked struct {
 	// Changed is the evidence, for Changes; nil where nothing has changed.

@@ -29,6 +29,9 @@ func (m keyboard) handleKey(msg tea.KeyPressMsg) {
 	case name == "ctrl+z":
 		m.handleSuspend()
 		return
+	case name == "shift+tab":
+		m.CycleMode()
+		return
 	case m.dialog != nil && m.armed:
 		m.answerKey(name, typed)
 		return

@@ -151,7 +151,7 @@ func (p *projection) applySession(_ logRow, e *regie.Session) {
 		e.ForkedFrom = new(regie.ForkPoint)
 	}
 	p.setColumns("session", e.ID, columns{
-		"forked_from": e.ForkedFrom.SessionID, "forked_at_seq": e.ForkedFrom.Seq, "mode": e.Mode,
+		"forked_from": e.ForkedFrom.SessionID, "forked_at_seq": e.ForkedFrom.Seq, "approval_mode": e.ApprovalMode,
 	})
 }
 

@@ -84,9 +84,9 @@ func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made 
 	if made, chain, err = t.insertChain(session.ID, at); err != nil || !made {
 		return false, 0, err
 	}
-	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, mode, state, epoch, lease_holder, created_at, token_id, origin)
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, approval_mode, state, epoch, lease_holder, created_at, token_id, origin)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
-		string(session.Type), session.Provider, session.Model, boolToInt(session.RequireValidation), string(session.Mode), string(state), epoch,
+		string(session.Type), session.Provider, session.Model, boolToInt(session.RequireValidation), string(session.ApprovalMode), string(state), epoch,
 		nullIfEmpty(holder), at.UnixMicro(),
 		session.TokenID, nullIfEmpty(session.Origin))
 	return true, chain, nil
@@ -133,7 +133,7 @@ func (s sessionStore) Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 
 // Mode returns the mode of a session (decision 71), empty for a session that is not there.
 func (s sessionStore) Mode(ctx context.Context, session regie.ID) (mode regie.Mode, err error) {
-	err = s.read.QueryRowContext(ctx, "SELECT mode FROM sessions WHERE id = ?", session).Scan(&mode)
+	err = s.read.QueryRowContext(ctx, "SELECT approval_mode FROM sessions WHERE id = ?", session).Scan(&mode)
 	return mode, unlessFound(err, nil)
 }
 
@@ -151,11 +151,11 @@ type modeEvent struct {
 
 func (t sessionTx) setMode(session regie.ID, mode regie.Mode, by string, now time.Time) error {
 	held, found, err := t.readHeld(session)
-	if err != nil || found.Mode == mode {
+	if err != nil || found.ApprovalMode == mode {
 		return err
 	}
-	found.Mode = mode
-	t.exec("UPDATE sessions SET mode = ? WHERE n = ?", string(mode), held.chain)
+	found.ApprovalMode = mode
+	t.exec("UPDATE sessions SET approval_mode = ? WHERE n = ?", string(mode), held.chain)
 	t.appendEvent(session, held.chain, now, regie.EventSession, modeEvent{Session: found, By: by})
 	return nil
 }

@@ -170,12 +170,12 @@ func compareSession(ctx context.Context, q querier, owner regie.ID, p *projectio
 	var from regie.ID
 	var at int64
 	var mode regie.Mode
-	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq, mode FROM sessions WHERE id = ?", owner).
+	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq, approval_mode FROM sessions WHERE id = ?", owner).
 		Scan(&from, &at, &mode)
 	if err != nil {
 		return err
 	}
-	return p.compareRow("session", owner, columns{"forked_from": from, "forked_at_seq": at, "mode": mode})
+	return p.compareRow("session", owner, columns{"forked_from": from, "forked_at_seq": at, "approval_mode": mode})
 }
 
 func compareCalls(ctx context.Context, q querier, owner regie.ID, p *projection) error {
