@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,14 +22,16 @@ func TestNotBelowAnEngine(t *testing.T) {
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := os.ReadFile("migrations/00031_schema.sql")
+	all := fstest.MapFS{"00099_next.sql": {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")}}
+	files, err := filepath.Glob("migrations/*.sql")
+	for _, name := range files {
+		data, failed := os.ReadFile(name)
+		err, all[filepath.Base(name)] = errors.Join(err, failed), &fstest.MapFile{Data: data}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := postgres.Config{URL: address, Dir: dir, Migrations: fstest.MapFS{
-		"00031_schema.sql": {Data: first},
-		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")},
-	}}
+	next := postgres.Config{URL: address, Dir: dir, Migrations: all}
 	storetest.PostgresExec(t, address, "INSERT INTO holders (name, until) VALUES ('node:/data pid 7', clock_timestamp() + interval '1 hour'), ('dead', clock_timestamp() - interval '1 hour')")
 	for _, reading := range []bool{false, true} {
 		want := "node:/data pid 7"

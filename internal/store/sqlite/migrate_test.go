@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"errors"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -19,14 +20,16 @@ import (
 // openNext opens a data directory as the program with the next migration would.
 func openNext(t *testing.T, dir string) *sqlite.Store {
 	t.Helper()
-	first, err := os.ReadFile("migrations/00031_schema.sql")
+	next := fstest.MapFS{"00099_next.sql": {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\n")}}
+	files, err := filepath.Glob("migrations/*.sql")
+	for _, name := range files {
+		data, failed := os.ReadFile(name)
+		err, next[filepath.Base(name)] = errors.Join(err, failed), &fstest.MapFile{Data: data}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, Migrations: fstest.MapFS{
-		"00031_schema.sql": {Data: first},
-		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\n")},
-	}})
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, Migrations: next})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +81,7 @@ func listBackups(t *testing.T, dir string) []string {
 func TestMigration(t *testing.T) {
 	dir, before, view := old(t)
 	for _, end := range []string{".unfinished", ".unfinished-journal"} {
-		cut := filepath.Join(dir, sqlite.FileName+".before-32.20200101T000000.000000000"+end)
+		cut := filepath.Join(dir, sqlite.FileName+".before-99.20200101T000000.000000000"+end)
 		if err := os.WriteFile(cut, []byte("cut short by a death"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -170,8 +170,10 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 func checkValidation(module regie.Module, reply regie.QuestionReply, text string) (regie.QuestionReply, error) {
 	out := regie.QuestionReply{By: reply.By, At: reply.At, Text: text}
 	var err error
-	if out.Choices, err = chosen(module, reply.Choices); err != nil {
-		return out, err
+	if len(module.Options) > 0 {
+		if out.Choices, err = chosen(module, reply.Choices); err != nil {
+			return out, err
+		}
 	}
 	yes := len(out.Choices) > 0
 	if reply.Yes != nil {
@@ -179,6 +181,7 @@ func checkValidation(module regie.Module, reply regie.QuestionReply, text string
 	}
 	switch {
 	case reply.Yes == nil && len(out.Choices) == 0 && text == "", !yes && len(out.Choices) > 0,
+		len(out.Choices) < len(reply.Choices),
 		text != "" && (yes || !module.AllowFreeText):
 		return out, regie.Errorf(regie.CodeBadRequest, "this question is answered with yes or no")
 	case yes && len(out.Choices) == 0 && len(module.Options) > 0:
