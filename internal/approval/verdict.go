@@ -236,8 +236,8 @@ func allowing(in *Input) []regie.Ground {
 	})
 }
 
-// byMode are the grounds of the session's mode. It lifts defaults as a rule does, never what must be
-// asked or is forbidden; plan mode runs no action.
+// byMode are the grounds of the session's mode. It lifts defaults as a rule does, never what must
+// be asked or is forbidden; plan mode runs no action.
 func byMode(in *Input, others []regie.Ground) []regie.Ground {
 	ground := func(verdict regie.Verdict, said regie.Sentence) []regie.Ground {
 		return []regie.Ground{{Source: regie.SourceMode, Verdict: verdict, Sentence: said}}

@@ -150,7 +150,7 @@ func (j *judge) applyVerdict(call *regie.Call, judged approval.Judgement) {
 	case judged.Verdict == regie.VerdictAllow:
 	case judged.Verdict == regie.VerdictForbid && judged.Grounds[0].Source == regie.SourceMode:
 		settleNotRun(call, regie.NotRunOutOfScope, regie.CallError{
-			Code: codePlanMode, Message: "not run: the session is in plan mode, where only queries run",
+			Code: codePlanMode, Message: "not run: the session is in plan mode, where only queries run", Retryable: true,
 			Hint: "look around with queries; then call update_plan with approve: true, so that the person can approve your plan",
 		})
 	case judged.Verdict == regie.VerdictForbid:

@@ -128,13 +128,13 @@ func (p *planner) proposeCall(wire *provider.Call, in proposal) regie.Call {
 	return call
 }
 
-// planModule completes the question whether a plan is to be carried out (decision 68): a yes in plan
-// mode says which mode follows it.
+// planModule completes the question whether a plan is to be carried out (decision 68): a yes in
+// plan mode says which mode follows it.
 func (p *planner) planModule(module regie.Module) regie.Module {
-	title, ways := "Carry out this plan?", []string{"ask me before each change", "change files without asking"}
+	title, ways := "Carry out this plan?", []string{"yes, and ask me before each change", "yes, and change files without asking"}
 	if p.policy.French {
 		title = "Exécuter ce plan ?"
-		ways = []string{"me demander avant chaque modification", "modifier les fichiers sans demander"}
+		ways = []string{"oui, en me demandant avant chaque modification", "oui, en modifiant les fichiers sans demander"}
 	}
 	module.Text = title + "\n" + module.Text
 	if p.judge.session.ApprovalMode == regie.ModePlan {

@@ -165,8 +165,8 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 	return out, nil
 }
 
-// checkValidation is CheckReply for a yes or no. Options are ways of a yes, the first one where none
-// is chosen; a free text is the reason of a no.
+// checkValidation is CheckReply for a yes or no. Options are ways of a yes, the first one where
+// none is chosen; a free text is the reason of a no.
 func checkValidation(module regie.Module, reply regie.QuestionReply, text string) (regie.QuestionReply, error) {
 	out := regie.QuestionReply{By: reply.By, At: reply.At, Text: text}
 	var err error

@@ -165,10 +165,13 @@ func (k *toolkit) box(a args) *sandbox.Sandbox {
 	return k.sandbox
 }
 
+// networkMark ends the label of a sandbox with the network.
+const networkMark = "+network"
+
 // label is what a command runs under, as a precondition names it.
 func (k *toolkit) label(found sandbox.Found, a args) string {
 	if k.box(a).Network() && found.Tier != sandbox.None {
-		return string(found.Tier) + "+network"
+		return string(found.Tier) + networkMark
 	}
 	return string(found.Tier)
 }
