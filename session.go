@@ -83,12 +83,12 @@ type Session struct {
 	// is zero where no token did.
 	TokenID ID `json:"token_id,omitzero"`
 	// RequireValidation has every call of the session asked about (decision 49).
-	RequireValidation bool       `json:"require_validation,omitempty"`
+	RequireValidation bool `json:"require_validation,omitempty"`
 	// ApprovalMode is ModeAsk where it is empty.
-	ApprovalMode      Mode       `json:"approval_mode,omitempty"`
-	EndReason         SessionEnd `json:"end_reason,omitempty"`
-	CreatedAt         time.Time  `json:"created_at"`
-	LastActivity      time.Time  `json:"last_activity"`
+	ApprovalMode Mode       `json:"approval_mode,omitempty"`
+	EndReason    SessionEnd `json:"end_reason,omitempty"`
+	CreatedAt    time.Time  `json:"created_at"`
+	LastActivity time.Time  `json:"last_activity"`
 	// Epoch rises with each holder; a write under an older one is refused (invariant 8).
 	Epoch int64 `json:"epoch"`
 	// ForkedFrom is set in a fork, for ever (decision 17).

@@ -69,17 +69,21 @@ func TestNetwork(t *testing.T) {
 		add  func(*approval.Input)
 		want regie.Verdict
 	}{
-		"nothing":                 {func(*approval.Input) {}, regie.VerdictMustAsk},
-		"the tool is allowed":     {withRule(regie.VerdictAllow), regie.VerdictMustAsk},
-		"the run allows it":       {withAllowed("*"), regie.VerdictMustAsk},
-		"allowed without":         {withRule(regie.VerdictAllow, scoped(argv(offline))), regie.VerdictMustAsk},
-		"allowed with it":         {withRule(regie.VerdictAllow, scoped(argv(command))), regie.VerdictAllow},
-		"by a file, without":      {func(in *approval.Input) { in.Files = append(in.Files, file) }, regie.VerdictMustAsk},
-		"by a file, with it":      {func(in *approval.Input) { in.Files = append(in.Files, withNetwork) }, regie.VerdictAllow},
-		"by a file, every call":   {func(in *approval.Input) { in.Files = append(in.Files, approval.FileRule{Tool: "*", Cwd: "**", Verdict: regie.VerdictAllow}) }, regie.VerdictMustAsk},
-		"with it, and the model":  {func(in *approval.Input) { in.Files, in.ModelAsks = append(in.Files, withNetwork), true }, regie.VerdictMustAsk},
-		"in the mode auto":        {func(in *approval.Input) { in.Mode, in.Sandboxed = regie.ModeAuto, true }, regie.VerdictMustAsk},
-		"forbidden without":       {func(in *approval.Input) { in.Files = append(in.Files, approval.FileRule{Tool: "*", Argv: command.Argv, Verdict: regie.VerdictForbid}) }, regie.VerdictForbid},
+		"nothing":             {func(*approval.Input) {}, regie.VerdictMustAsk},
+		"the tool is allowed": {withRule(regie.VerdictAllow), regie.VerdictMustAsk},
+		"the run allows it":   {withAllowed("*"), regie.VerdictMustAsk},
+		"allowed without":     {withRule(regie.VerdictAllow, scoped(argv(offline))), regie.VerdictMustAsk},
+		"allowed with it":     {withRule(regie.VerdictAllow, scoped(argv(command))), regie.VerdictAllow},
+		"by a file, without":  {func(in *approval.Input) { in.Files = append(in.Files, file) }, regie.VerdictMustAsk},
+		"by a file, with it":  {func(in *approval.Input) { in.Files = append(in.Files, withNetwork) }, regie.VerdictAllow},
+		"by a file, every call": {func(in *approval.Input) {
+			in.Files = append(in.Files, approval.FileRule{Tool: "*", Cwd: "**", Verdict: regie.VerdictAllow})
+		}, regie.VerdictMustAsk},
+		"with it, and the model": {func(in *approval.Input) { in.Files, in.ModelAsks = append(in.Files, withNetwork), true }, regie.VerdictMustAsk},
+		"in the mode auto":       {func(in *approval.Input) { in.Mode, in.Sandboxed = regie.ModeAuto, true }, regie.VerdictMustAsk},
+		"forbidden without": {func(in *approval.Input) {
+			in.Files = append(in.Files, approval.FileRule{Tool: "*", Argv: command.Argv, Verdict: regie.VerdictForbid})
+		}, regie.VerdictForbid},
 		"in plan mode, with rule": {func(in *approval.Input) { in.Mode, in.Files = regie.ModePlan, append(in.Files, withNetwork) }, regie.VerdictForbid},
 	} {
 		got := approval.Decide(call(func(in *approval.Input) {

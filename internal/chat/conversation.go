@@ -103,7 +103,7 @@ type Conversation struct {
 	Rounds       []regie.ID // that began here
 	State        regie.SessionState
 	Mode         regie.Mode // empty is ask
-	Place        int // in the queue for a slot
+	Place        int        // in the queue for a slot
 	Stop         regie.StopRequest
 	Seen         int64 // the last event that was shown
 	Began        time.Time
@@ -271,7 +271,7 @@ func (c *Conversation) See(item dispatch.Item) {
 	case regie.EventRound:
 		c.handleRound(event, &body)
 	case regie.EventSession:
-		c.takeMode(body.Mode)
+		takeMode(c, body.Mode)
 	case regie.EventSessionState:
 		c.Place = body.Place
 		c.setState(regie.SessionState(body.State))
@@ -451,7 +451,7 @@ func (c *Conversation) Give(typed string) {
 
 func (c *Conversation) submitMessage(m *Outgoing, request dispatch.RunRequest) {
 	request.ClientID, request.SessionID, request.ApprovalMode = regie.NewID().String(), m.Session, ""
-	if !c.isStored() {
+	if !isStored(c) {
 		request.ApprovalMode = c.Mode
 	}
 	c.Renderer.Do(InOrder, func(ctx context.Context) func() {

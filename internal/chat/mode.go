@@ -49,8 +49,8 @@ func (c *Conversation) SetMode(mode regie.Mode) {
 		c.Renderer.ShowError(err)
 		return
 	}
-	if !c.isStored() {
-		c.takeMode(mode)
+	if !isStored(c) {
+		takeMode(c, mode)
 		return
 	}
 	in := dispatch.ModeRequest{SessionID: c.Session, Mode: mode}
@@ -58,17 +58,17 @@ func (c *Conversation) SetMode(mode regie.Mode) {
 		func(struct{}) {})
 }
 
-// CycleMode gives the session the next mode.
-func (c *Conversation) CycleMode() {
+// CycleMode gives a conversation's session the next mode.
+func CycleMode(c *Conversation) {
 	all := regie.Modes()
 	c.SetMode(all[(slices.Index(all, cmp.Or(c.Mode, regie.ModeAsk))+1)%len(all)])
 }
 
 // isStored reports whether the session has had a message: until then it has no row.
-func (c *Conversation) isStored() bool { return c.Feed != nil || !c.Last.IsZero() }
+func isStored(c *Conversation) bool { return c.Feed != nil || !c.Last.IsZero() }
 
 // takeMode takes in which mode the session has.
-func (c *Conversation) takeMode(mode regie.Mode) {
+func takeMode(c *Conversation, mode regie.Mode) {
 	before := cmp.Or(c.Mode, regie.ModeAsk)
 	if c.Mode = cmp.Or(mode, regie.ModeAsk); c.Mode != before && c.past == nil {
 		c.Renderer.ShowMode(ModeWords(c.Text, c.Mode))

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 )
 
 // keyboard is a model as its keys act on it.
@@ -30,7 +31,7 @@ func (m keyboard) handleKey(msg tea.KeyPressMsg) {
 		m.handleSuspend()
 		return
 	case name == "shift+tab":
-		m.CycleMode()
+		chat.CycleMode(m.Conversation)
 		return
 	case m.dialog != nil && m.armed:
 		m.answerKey(name, typed)

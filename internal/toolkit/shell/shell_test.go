@@ -231,8 +231,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestNetwork shows that a command reaches others exactly if its call asks for the network, and that
-// the person reads so.
+// TestNetwork shows that a command reaches others exactly if its call asks for the network, and
+// that the person reads so.
 func TestNetwork(t *testing.T) {
 	for _, tier := range []sandbox.Tier{sandbox.Bubblewrap, sandbox.Landlock} {
 		d := newDesk(t, sandbox.Config{Tier: tier})
