@@ -193,7 +193,8 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	}
 	e.indexes = newIndexes(o.Config)
 	snapshots := newSnapshots(o.Config)
-	house, err := newHouse(o, e.indexes, snapshots, store.WholeResult)
+	box := newSandbox(o.Config)
+	house, err := newHouse(o, box, e.indexes, snapshots, store.WholeResult)
 	if err != nil {
 		return err
 	}
@@ -221,7 +222,6 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
-	box := newSandbox(o.Config)
 	settings.Confines = func(root string) bool {
 		found := box.For(context.Background(), root)
 		return found.Err == nil && found.Tier != sandbox.None

@@ -81,6 +81,29 @@ func TestPlanMode_Unattended(t *testing.T) {
 	}
 }
 
+// TestPlanMode_JSON asks for the approval of a plan in the JSON dialect, where a plan alone would be
+// the end of an answer.
+func TestPlanMode_JSON(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says(`{"pre_text":"My plan.","plan":{"steps":[{"text":"write a.txt","status":"pending"}],"approve":true}}`), says(`{"pre_text":"Done."}`))
+	b := newBed(t, m)
+	conn := b.connect()
+	in := b.inJSON(approval.Policy{Questions: true})
+	in.ApprovalMode = regie.ModePlan
+	run := b.send(conn, in)
+	asked := b.parked(conn, run.SessionID).Questions[0]
+	in = b.inJSON(approval.Policy{Questions: true})
+	in.SessionID, in.Text = run.SessionID, "yes"
+	said, err := conn.Submit(t.Context(), in)
+	if err != nil || !said.Answered {
+		t.Fatalf("a message that says yes to %q: %+v, %v", asked.Module.Text, said, err)
+	}
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+	if view, err := conn.Session(t.Context(), run.SessionID); err != nil || view.ApprovalMode != regie.ModeAsk || !strings.Contains(m.last(), "plan mode is over") {
+		t.Errorf("mode %q, %v; the model reads %s", view.ApprovalMode, err, m.last())
+	}
+}
+
 // TestMode_ChangedDuringRun holds a running round to a new mode from its next call on. Commands ask
 // in accept_edits; in auto they run in the sandbox, and ask with the network.
 func TestMode_ChangedDuringRun(t *testing.T) {

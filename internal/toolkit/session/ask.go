@@ -165,10 +165,27 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 	return out, nil
 }
 
+// The words of a message that mean yes or no, not the reason of a no.
+var (
+	yesWords = []string{"y", "yes", "ok", "okay", "o", "oui"}
+	noWords  = []string{"n", "no", "non"}
+)
+
 // checkValidation is CheckReply for a yes or no. Options are ways of a yes, the first one where
 // none is chosen; a free text is the reason of a no.
 func checkValidation(module regie.Module, reply regie.QuestionReply, text string) (regie.QuestionReply, error) {
-	out := regie.QuestionReply{By: reply.By, At: reply.At, Text: text}
+	out := regie.QuestionReply{By: reply.By, At: reply.At}
+	word := strings.Trim(strings.ToLower(text), " .!")
+	switch plain := reply.Yes == nil && len(reply.Choices) == 0 && module.AllowFreeText; {
+	case plain && find(module.Options, text) >= 0:
+		reply.Choices = []string{text}
+	case plain && (slices.Contains(yesWords, word) || slices.Contains(noWords, word)):
+		yes := slices.Contains(yesWords, word)
+		reply.Yes = &yes
+	default:
+		out.Text = text
+	}
+	text = out.Text
 	var err error
 	if len(module.Options) > 0 {
 		if out.Choices, err = chosen(module, reply.Choices); err != nil {
