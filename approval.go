@@ -3,6 +3,7 @@ package regie
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -80,7 +81,7 @@ const (
 	ScopeExact ScopeKind = "exact" // the field is the value, letter by letter; without a field, the call's signature is
 	ScopeUnder ScopeKind = "under" // the field is a path below the value
 	ScopeAny   ScopeKind = "any"   // every call of the tool
-	ScopeArgv  ScopeKind = "argv"  // the call runs the one literal command that the value holds (Command.String)
+	ScopeArgv  ScopeKind = "argv"  // the call runs a literal command that the value holds (CommandsValue)
 )
 
 // Scope is what an answer for a session, or for always, covers (spec 4.4, decision 20). It is
@@ -117,7 +118,7 @@ func (s Scope) Matches(tool string, signature Hash, arguments map[string]any) bo
 	case s.Kind == ScopeExact:
 		return value == s.Value
 	case s.Kind == ScopeArgv:
-		return s.Field == FieldCommand && s.Value != "" && value == s.Value
+		return s.Field == FieldCommand && value != "" && slices.Contains(s.commands(), value)
 	case s.Kind == ScopeUnder:
 		dir := cleanPath(s.Value)
 		return dir != "" && dir != "." && dir == s.Value && strings.HasPrefix(cleanPath(value), dir+"/")
@@ -135,6 +136,8 @@ const FieldCommand = "argv"
 type Command struct {
 	Argv []string `json:"argv"`
 	Dir  string   `json:"cwd"` // where it starts: a clean path in the workspace, "." for its top
+	// Network says that it can reach other machines: with it, it is another command.
+	Network bool `json:"network,omitempty"`
 }
 
 // String is the form that scopes compare.
@@ -144,6 +147,33 @@ func (c Command) String() string {
 		return ""
 	}
 	return string(data)
+}
+
+// CommandsValue is the value of a scope about these commands: one, or a list of them.
+func CommandsValue(commands []Command) string {
+	var list []string
+	for _, c := range commands {
+		if said := c.String(); !slices.Contains(list, said) {
+			list = append(list, said)
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// commands are the commands of a scope of the kind ScopeArgv.
+func (s Scope) commands() []string {
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(s.Value), &list) != nil {
+		return []string{s.Value}
+	}
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = string(list[i])
+	}
+	return out
 }
 
 // cleanPath returns the shortest form of a relative path, and "" for a path that no scope may

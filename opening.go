@@ -17,6 +17,8 @@ type Opening struct {
 	// a day, not for a minute.
 	DayOnly bool `json:"day_only,omitempty"`
 	French  bool `json:"french,omitempty"`
+	// Plan says that the session is in plan mode (decision 71).
+	Plan bool `json:"plan,omitempty"`
 }
 
 // LocalZone is the time zone of a machine that does not know its name.

@@ -1,6 +1,9 @@
 package regie
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SessionType says what a session is for (spec 1, decision 22).
 type SessionType string
@@ -83,14 +86,39 @@ type Session struct {
 	// is zero where no token did.
 	TokenID ID `json:"token_id,omitzero"`
 	// RequireValidation has every call of the session asked about (decision 49).
-	RequireValidation bool       `json:"require_validation,omitempty"`
-	EndReason         SessionEnd `json:"end_reason,omitempty"`
-	CreatedAt         time.Time  `json:"created_at"`
-	LastActivity      time.Time  `json:"last_activity"`
+	RequireValidation bool `json:"require_validation,omitempty"`
+	// ApprovalMode is ModeAsk where it is empty.
+	ApprovalMode Mode       `json:"approval_mode,omitempty"`
+	EndReason    SessionEnd `json:"end_reason,omitempty"`
+	CreatedAt    time.Time  `json:"created_at"`
+	LastActivity time.Time  `json:"last_activity"`
 	// Epoch rises with each holder; a write under an older one is refused (invariant 8).
 	Epoch int64 `json:"epoch"`
 	// ForkedFrom is set in a fork, for ever (decision 17).
 	ForkedFrom *ForkPoint `json:"forked_from,omitempty"`
+}
+
+// Mode says which defaults of approvals a session has (decision 71). What must be asked and what is
+// forbidden stay so in each.
+type Mode string
+
+// The modes.
+const (
+	ModeAsk         Mode = "ask"          // also where none is set
+	ModeAcceptEdits Mode = "accept_edits" // changes of files run without asking; undo restores them
+	ModePlan        Mode = "plan"         // only queries run, until a person approves the plan
+	ModeAuto        Mode = "auto"         // as accept_edits, and commands in the sandbox without a network
+)
+
+// Modes are all modes, in the order in which a key goes through them.
+func Modes() []Mode { return []Mode{ModeAsk, ModeAcceptEdits, ModePlan, ModeAuto} }
+
+// CheckMode returns CodeBadRequest for an unknown mode; empty is none.
+func CheckMode(mode Mode) error {
+	if mode == "" || slices.Contains(Modes(), mode) {
+		return nil
+	}
+	return Errorf(CodeBadRequest, "%q is not a mode: use ask, accept_edits, plan or auto", string(mode))
 }
 
 // ForkPoint is where a session was forked (decision 17): up to and with the message at Seq of

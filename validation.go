@@ -40,6 +40,7 @@ const (
 	SourceTaint     Source = "taint"   // decision 34
 	SourceUnknown   Source = "unknown" // an earlier call of this signature has no known outcome (decision 5)
 	SourceHook      Source = "hook"    // a command that the person has set up (spec 13)
+	SourceMode      Source = "mode"    // the session's mode (decision 71)
 )
 
 // Ground is a reason for an approval or a refusal of a call.

@@ -22,6 +22,8 @@ type (
 	RemoveRequest = dispatch.RemoveRequest
 	// RenameRequest gives a session another name.
 	RenameRequest = dispatch.RenameRequest
+	// ModeRequest gives a session another mode.
+	ModeRequest = dispatch.ModeRequest
 	// Replay is what running a stored round once more gave (invariant 17).
 	Replay = dispatch.Replay
 	// Forked is the answer to a Fork.
@@ -77,6 +79,11 @@ func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.R
 
 // Rename gives a session another name.
 func (c *Client) Rename(ctx context.Context, in dispatch.RenameRequest) error {
+	return c.call(ctx, http.MethodPatch, "/api/v1/sessions/"+in.SessionID.String(), in, nil)
+}
+
+// SetMode gives a session another mode (decision 71).
+func (c *Client) SetMode(ctx context.Context, in dispatch.ModeRequest) error {
 	return c.call(ctx, http.MethodPatch, "/api/v1/sessions/"+in.SessionID.String(), in, nil)
 }
 

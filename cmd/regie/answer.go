@@ -55,8 +55,9 @@ func newAnswerCommand(env *environment) *cobra.Command {
 
 // replyTo returns an answer of the kind that the question asks for.
 func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (reply regie.QuestionReply, _ error) {
-	switch validation := m.Kind == regie.ModuleValidation; {
-	case validation != yesNo || len(text) > 0 && !m.AllowFreeText:
+	validation, chosen := m.Kind == regie.ModuleValidation, !yesNo && len(text) == 0
+	switch {
+	case yesNo && !validation, len(text) > 0 && !m.AllowFreeText, chosen && validation && len(m.Options) == 0:
 		return reply, regie.Errorf(codeUsage, "this question takes --yes or --no, --choice or a text: regie approvals show says which")
 	case yesNo:
 		return chat.YesNo(yes), nil

@@ -70,7 +70,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	if err != nil {
 		return err
 	}
-	request.Dialect, request.NoCache = f.asked.Dialect, f.asked.NoCache
+	request.Dialect, request.NoCache, request.ApprovalMode = f.asked.Dialect, f.asked.NoCache, f.asked.ApprovalMode
 	bell, err := tui.ParseBell(f.bell)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func newRunCommand(env *environment) *cobra.Command {
 	addLoopFlags(env, cmd, &f.asked)
 	for _, flag := range []string{
 		"allow", "on-approval", "max-replies", "agent", "here", "wait-network", "session",
-		"unattended", "dialect", "no-cache",
+		"unattended", "dialect", "no-cache", "mode",
 	} {
 		cmd.MarkFlagsMutuallyExclusive("resume", flag) // a run goes on as it is
 	}
@@ -86,6 +86,8 @@ func addLoopFlags(env *environment, cmd *cobra.Command, asked *dispatch.RunReque
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&asked.Dialect), "dialect", "",
 		env.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
+	flags.StringVar((*string)(&asked.ApprovalMode), "mode", "",
+		env.T("what runs without asking: ask (by default), accept_edits, plan (only queries, until you approve a plan) or auto (also sandboxed commands without network)"))
 	flags.BoolVar(&asked.NoCache, "no-cache", false,
 		env.T("ask the model instead of using the response cache, and store no answer there"))
 }
@@ -217,7 +219,7 @@ func newJobRequest(ctx context.Context, env *environment, f runFlags, typed stri
 	if f.unattended {
 		request.Type = regie.SessionAutomation
 	}
-	request.Dialect, request.NoCache = f.asked.Dialect, f.asked.NoCache
+	request.Dialect, request.NoCache, request.ApprovalMode = f.asked.Dialect, f.asked.NoCache, f.asked.ApprovalMode
 	return request, nil
 }
 

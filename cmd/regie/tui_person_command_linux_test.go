@@ -171,7 +171,7 @@ func TestScreenCommandHidden(t *testing.T) {
 	p.leaves()
 	c := s.regie("chat", "--plain")
 	c.expect("> ")
-	c.enter("!echo hello; printf x")
+	c.enter("!echo hello; printf $x")
 	c.expect("[y] once  [e] edit  [n] no")
 	c.enter("n")
 	c.expect("the command was not run")

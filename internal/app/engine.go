@@ -24,6 +24,7 @@ import (
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
+	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -192,7 +193,8 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	}
 	e.indexes = newIndexes(o.Config)
 	snapshots := newSnapshots(o.Config)
-	house, err := newHouse(o, e.indexes, snapshots, store.WholeResult)
+	box := newSandbox(o.Config)
+	house, err := newHouse(o, box, e.indexes, snapshots, store.WholeResult)
 	if err != nil {
 		return err
 	}
@@ -220,6 +222,10 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		QuestionTTL: o.Config.File.Approvals.QuestionExpire, Translate: translateSentence,
 		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+	}
+	settings.Confines = func(root string) bool {
+		found := box.For(context.Background(), root)
+		return found.Err == nil && found.Tier != sandbox.None
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks

@@ -10,6 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/files"
@@ -20,7 +21,7 @@ import (
 
 // newHouse returns the registry of the tools that are built in. readResult is as session.Tools has
 // it, nil where the tools are only described.
-func newHouse(o Options, indexes files.Indexes, snapshots *snapshot.Store,
+func newHouse(o Options, box *sandbox.Sandbox, indexes files.Indexes, snapshots *snapshot.Store,
 	readResult func(ctx context.Context, session, call regie.ID) (string, error),
 ) (*tool.Registry, error) {
 	builtin, err := files.Tools(indexes)
@@ -32,7 +33,7 @@ func newHouse(o Options, indexes files.Indexes, snapshots *snapshot.Store,
 		return nil, err
 	}
 	commands, err := shell.Tools(shell.Config{
-		Sandbox:    newSandbox(o.Config),
+		Sandbox:    box,
 		MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: snapshots,
 	})
 	if err != nil {
@@ -48,7 +49,7 @@ func newSnapshots(c config.Config) *snapshot.Store {
 // HouseTools describes the tools that are built in, as an engine with these settings has them, for
 // those who ask before anything is stored.
 func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
-	house, err := newHouse(Options{Config: c}, newIndexes(c), newSnapshots(c), nil)
+	house, err := newHouse(Options{Config: c}, newSandbox(c), newIndexes(c), newSnapshots(c), nil)
 	if err != nil {
 		return nil, err
 	}

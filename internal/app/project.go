@@ -215,7 +215,7 @@ func fileRule(r config.Rule) approval.FileRule {
 	name, below := r.Place()
 	return approval.FileRule{
 		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd,
-		Verdict: r.Verdict(), Where: r.Where(),
+		Network: r.Network, Verdict: r.Verdict(), Where: r.Where(),
 	}
 }
 

@@ -23,7 +23,9 @@ type FileRule struct {
 	// behind it also what lies below, ** is any. What runs is decided by the files that lie there
 	// (a Makefile), so elsewhere it is another command. A rule with one allows nothing but
 	// commands. A rule that asks or forbids holds in any.
-	Cwd     string
+	Cwd string
+	// Network has a rule that allows a command allow it with the network too.
+	Network bool
 	Verdict regie.Verdict
 	Where   string // the file and the place in it, for people
 }
@@ -71,7 +73,7 @@ func (r *FileRule) covers(call *FileCall) bool {
 		return true
 	case !call.Runs && !literal:
 		return r.Cwd == "" // a directory narrows to the commands in it
-	case !literal:
+	case !literal, command.Network && !r.Network:
 		return false
 	}
 	above, below := strings.CutSuffix(r.Cwd, "/**")

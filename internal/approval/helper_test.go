@@ -19,12 +19,14 @@ var (
 
 const writeFile = "files.write_file"
 
-func call(edit func(*approval.Input)) approval.Input {
+func call(edits ...func(*approval.Input)) approval.Input {
 	in := approval.Input{
 		Tool: writeFile, Kind: regie.KindAction, Risk: regie.RiskInternal, Signature: signature,
 		Arguments: map[string]any{"path": "docs/a.md", "lines": 3.0}, WorkspaceID: here, SessionID: thisSession, Now: noon,
 	}
-	edit(&in)
+	for _, edit := range edits {
+		edit(&in)
+	}
 	return in
 }
 

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,11 +40,23 @@ type Input struct {
 	Signature regie.Hash
 	Arguments map[string]any
 
+	// Parts are the simple commands that a call of a tool which Runs commands consists of; without
+	// them a shell runs it, and what it does cannot be compared with rules. The call gets the
+	// strictest verdict of its parts. Network says that it asks for the network.
+	Parts         []regie.Command
+	Runs, Network bool
+	// Mode is the session's. Undoable says that the call only changes files, in a way that undo
+	// restores; Confined that it runs a command in a sandbox without a network.
+	// Sandboxed says that a sandbox works here, which the mode auto needs.
+	Mode                          regie.Mode
+	Undoable, Confined, Sandboxed bool
+
 	Levels []Level // in any order, any number
 	Policy Policy
 	// Rules are the standing rules, which people made. Those that are expired, or of another
-	// workspace or session, do not count.
+	// workspace or session, do not count. Files are the rules of files.
 	Rules []regie.Rule
+	Files []FileRule
 	// WorkspaceID and SessionID say which rules are this call's.
 	WorkspaceID, SessionID regie.ID
 	// Now is compared with the rules' expiry. Without it, an allow rule that expires has expired.
@@ -71,8 +84,29 @@ type Judgement struct {
 // Decide gives the verdict on a call of any kind (spec 4.4, decision 19). A round that goes on, and
 // a call that waited, are judged again: the policy is always the current one (decision 36).
 func Decide(in Input) Judgement {
-	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), objections(&in),
-		in.Policy.grounds(in.Tool), standing(&in))
+	if len(in.Parts) == 0 {
+		return decideOne(in)
+	}
+	var strictest Judgement
+	for i, part := range in.Parts {
+		one := in
+		if one.Arguments = maps.Clone(in.Arguments); one.Arguments != nil {
+			one.Arguments[regie.FieldCommand] = part.String()
+		}
+		if judged := decideOne(one); i == 0 || judged.Verdict.Stricter(strictest.Verdict) {
+			strictest = judged
+		}
+	}
+	return strictest
+}
+
+// decideOne gives the verdict on a call of one command, or of none.
+func decideOne(in Input) Judgement {
+	in.Rules = slices.Concat(in.Rules, FileRules(in.Files, in.WorkspaceID, FileCall{
+		Tool: in.Tool, Arguments: in.Arguments, Runs: in.Runs,
+	}))
+	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), objections(&in), allowing(&in))
+	grounds = append(grounds, byMode(&in, grounds)...)
 	verdict := combine(grounds)
 	if verdict == regie.VerdictAllow {
 		sortGrounds(grounds, 1)
@@ -179,6 +213,54 @@ func risk(in *Input) []regie.Ground {
 		Source: regie.SourceTool, Verdict: regie.VerdictAsk,
 		Sentence: regie.Say("calls of %q reach outside and are asked about unless a rule allows them", in.Tool),
 	}}
+}
+
+// allowing are the grounds of standing rules and of what the run was started with. Of a call that
+// asks for the network only rules count that say so: what allows its tool, or the command without
+// a network, does not allow it. Without such a rule a person decides.
+func allowing(in *Input) []regie.Ground {
+	if !in.Network {
+		return slices.Concat(in.Policy.grounds(in.Tool), standing(in))
+	}
+	said := *in
+	said.Rules = slices.DeleteFunc(slices.Clone(in.Rules), func(r regie.Rule) bool {
+		return r.Verdict == regie.VerdictAllow && r.Scope.Kind != regie.ScopeArgv && r.Scope.Kind != regie.ScopeExact
+	})
+	grounds := standing(&said)
+	if slices.ContainsFunc(grounds, func(g regie.Ground) bool { return g.Verdict == regie.VerdictAllow }) {
+		return grounds
+	}
+	return append(grounds, regie.Ground{
+		Source: regie.SourceTool, Verdict: regie.VerdictMustAsk,
+		Sentence: regie.Say("it asks for the network, and no rule allows it with the network"),
+	})
+}
+
+// byMode are the grounds of the session's mode. It lifts defaults as a rule does, never what must
+// be asked or is forbidden; plan mode runs no action.
+func byMode(in *Input, others []regie.Ground) []regie.Ground {
+	ground := func(verdict regie.Verdict, said regie.Sentence) []regie.Ground {
+		return []regie.Ground{{Source: regie.SourceMode, Verdict: verdict, Sentence: said}}
+	}
+	auto := in.Mode == regie.ModeAuto && in.Sandboxed
+	switch {
+	case in.Mode == regie.ModePlan && in.Kind != regie.KindQuery:
+		return ground(regie.VerdictForbid, regie.Say("the session is in plan mode, which runs no actions"))
+	case in.Undoable && (auto || in.Mode == regie.ModeAcceptEdits):
+		return ground(regie.VerdictAllow, regie.Say("the mode %s allows changes of files that undo restores", string(in.Mode)))
+	case auto && in.Confined:
+		return ground(regie.VerdictAllow, regie.Say("the mode auto allows commands in the sandbox, without a network"))
+	case in.Mode != regie.ModeAuto || combine(others) != regie.VerdictAsk:
+		return nil
+	case !in.Sandboxed:
+		return ground(regie.VerdictAsk,
+			regie.Say("the mode auto asks here, because no sandbox works: regie doctor says why"))
+	case in.Runs:
+		return ground(regie.VerdictAsk,
+			regie.Say("the mode auto asks here: the command is not confined, or can reach the network"))
+	default:
+		return nil
+	}
 }
 
 // objections are those that make the verdict stricter: nothing that a hook says lifts anything.

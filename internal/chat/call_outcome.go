@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -69,6 +70,8 @@ func (o *outcome) formatLine(t *i18n.Printer, label string) string {
 			mark = "✗"
 		}
 		why = " (" + t.T("%s reported: %s", o.ResolvedBy, string(o.ResolvedAs)) + ")"
+	case o.State != regie.CallSucceeded && o.Code == regie.NotRunOutOfScope: // the error says what of
+		mark, why = "–", " "+cmp.Or(string(o.Error), string(o.Code))
 	case o.State != regie.CallSucceeded && o.Code != "":
 		mark, why = "–", " "+string(o.Code)
 	case o.State != regie.CallSucceeded:

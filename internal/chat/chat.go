@@ -322,6 +322,9 @@ func (c *Chat) Confirm(said string, keys []Key) {
 	key.Do()
 }
 
+// ShowMode implements Renderer.
+func (c *Chat) ShowMode(name, about string) { c.Note(c.Text.T("mode %s: %s", name, about)) }
+
 // ShowHelp implements Renderer.
 func (c *Chat) ShowHelp() {
 	c.Note(c.Text.T("Type a message and press Enter. A line that ends in \\ continues; lines pasted together are one message."))

@@ -68,6 +68,8 @@ type Renderer interface {
 	// last key changes nothing.
 	Confirm(said string, keys []Key)
 	ShowHelp()
+	// ShowMode tells that the session has another mode.
+	ShowMode(name, about string)
 	ClearScreen()
 	Leave()
 }
@@ -101,7 +103,8 @@ type Conversation struct {
 	Round, Last  regie.ID   // the open one, or zero; the newest one
 	Rounds       []regie.ID // that began here
 	State        regie.SessionState
-	Place        int // in the queue for a slot
+	Mode         regie.Mode // empty is ask
+	Place        int        // in the queue for a slot
 	Stop         regie.StopRequest
 	Seen         int64 // the last event that was shown
 	Began        time.Time
@@ -118,7 +121,7 @@ type Conversation struct {
 // NewConversation returns one of a new session.
 func NewConversation(ctx context.Context, c Config, r Renderer, stream Stream) *Conversation {
 	conversation := &Conversation{
-		Config: c, Renderer: r, ctx: ctx, Session: regie.NewID(), State: regie.SessionIdle, Later: map[regie.ID]bool{},
+		Mode: c.Request.ApprovalMode, Config: c, Renderer: r, ctx: ctx, Session: regie.NewID(), State: regie.SessionIdle, Later: map[regie.ID]bool{},
 		Page: &Page{W: stream.Err, Text: c.Text, Now: time.Now, Inside: true},
 	}
 	stream.Text = c.Text
@@ -161,7 +164,7 @@ func (c *Conversation) Start(session regie.ID) {
 	c.Calls.done = nil
 	clear(c.Later)
 	c.Session, c.Round, c.Last, c.own = session, regie.ID{}, regie.ID{}, regie.ID{}
-	c.State, c.Stop, c.Seen, c.Place = regie.SessionIdle, "", 0, 0
+	c.State, c.Stop, c.Seen, c.Place, c.Mode = regie.SessionIdle, "", 0, 0, c.Request.ApprovalMode
 	c.Due, c.Interrupting = false, false
 	c.Renderer.Reset()
 }
@@ -179,7 +182,7 @@ func (c *Conversation) TakeUp(past *Past) {
 	for _, event := range past.Events {
 		c.See(dispatch.Item{Event: event})
 	}
-	c.past, c.Rounds, c.Interrupting = nil, rounds, false
+	c.past, c.Rounds, c.Interrupting, c.Mode = nil, rounds, false, past.View.ApprovalMode
 	c.Last, c.Round, c.Seen = past.Last, past.Running, past.View.Head
 	for i := range past.Rounds { // how it ends counts for the exit code
 		c.Rounds, c.Began = append(c.Rounds, c.Round), past.Rounds[i].Round.StartedAt
@@ -203,6 +206,9 @@ func (c *Conversation) Begin(failed func(error)) {
 				failed(err)
 			} else {
 				c.goOn(past)
+				if mode := c.Request.ApprovalMode; mode != "" {
+					c.SetMode(mode)
+				}
 			}
 		}
 	})
@@ -265,6 +271,8 @@ func (c *Conversation) See(item dispatch.Item) {
 	switch event.Type {
 	case regie.EventRound:
 		c.handleRound(event, &body)
+	case regie.EventSession:
+		takeMode(c, body.Mode)
 	case regie.EventSessionState:
 		c.Place = body.Place
 		c.setState(regie.SessionState(body.State))
@@ -443,7 +451,10 @@ func (c *Conversation) Give(typed string) {
 }
 
 func (c *Conversation) submitMessage(m *Outgoing, request dispatch.RunRequest) {
-	request.ClientID, request.SessionID = regie.NewID().String(), m.Session
+	request.ClientID, request.SessionID, request.ApprovalMode = regie.NewID().String(), m.Session, ""
+	if !isStored(c) {
+		request.ApprovalMode = c.Mode
+	}
 	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
 		if request.Segments = Mentions(request.Text, c.Look); request.Segments != nil {
 			request.Text = ""

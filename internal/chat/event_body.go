@@ -27,6 +27,7 @@ type Body struct {
 	WaitMS     int64                `json:"wait_ms"`
 	Decisions  []regie.Decision     `json:"calls"`
 	Reply      *regie.QuestionReply `json:"reply"`
+	Mode       regie.Mode           `json:"approval_mode"`
 	Plan       struct {
 		Steps []Step `json:"steps"`
 	} `json:"plan"`

@@ -16,7 +16,10 @@ func (a *Asker) askQuestion(ctx context.Context, asked *regie.Question) error {
 	a.Page.QuestionHead(asked)
 	a.Page.Question(asked)
 	t, prompt := a.Page.Text, a.Page.Text.T("[y] yes  [n] no")
-	if asked.Module.Kind != regie.ModuleValidation {
+	switch validation := asked.Module.Kind == regie.ModuleValidation; {
+	case validation && len(asked.Module.Options) > 0:
+		prompt = t.T("a number for yes, [n] no, or a text: no, because…")
+	case !validation:
 		prompt = t.T("a number (several as 1,3), or a text")
 	}
 	for {
@@ -54,6 +57,8 @@ func AnswerWith(t *i18n.Printer, m *regie.Module) string {
 		choice += ",2"
 	}
 	switch {
+	case m.Kind == regie.ModuleValidation && len(m.Options) > 0:
+		return t.T("--choice 1, --no or \"a reason for no\"")
 	case m.Kind == regie.ModuleValidation:
 		return t.T("--yes or --no")
 	case len(m.Options) == 0:
@@ -70,9 +75,9 @@ func parseReply(m *regie.Module, line string) (regie.QuestionReply, error) {
 	switch {
 	case m.Kind == regie.ModuleValidation && (no || isYes(line)):
 		return YesNo(!no), nil
-	case m.Kind == regie.ModuleValidation:
+	case m.Kind == regie.ModuleValidation && len(m.Options) == 0 && !m.AllowFreeText:
 		return regie.QuestionReply{}, regie.Errorf(regie.CodeBadRequest, "answer y or n")
-	case strings.Trim(line, "0123456789, ") == "" || !m.AllowFreeText:
+	case strings.Trim(line, "0123456789, ") == "" && len(m.Options) > 0 || !m.AllowFreeText:
 		return Choose(m, line)
 	}
 	return regie.QuestionReply{Text: line}, nil

@@ -35,6 +35,7 @@ func SlashCommands(t *i18n.Printer) []SlashCommand {
 			c.Renderer.ClearScreen()
 		}},
 		{"/model", t.T("which model answers: /model [NAME | PROVIDER/NAME]"), chooseModel},
+		{"/mode", t.T("what runs without asking, from the next call on: /mode [ask | accept_edits | plan | auto]"), chooseMode},
 		{"/agent", t.T("which agent answers in a new chat: /agent [NAME]"), chooseAgent},
 		{"/approvals", t.T("ask again what this chat waits for"), askAgain},
 		{"/rules", t.T("standing rules; /revoke ID revokes one"), listRules},

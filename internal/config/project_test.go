@@ -127,6 +127,8 @@ func TestProjectRefuses(t *testing.T) {
 		{"a cwd of a tool that runs no command", "approvals: {rules: [{tool: files.write_file, cwd: b, decision: allow}]}", "only a rule that allows"},
 		{"a cwd that leads out", "approvals: {rules: [{tool: \"*\", argv: [a], cwd: ../b, decision: allow}]}", "cwd is"},
 		{"a cwd of a pattern", "approvals: {rules: [{tool: \"*\", argv: [a], cwd: \"a*/**\", decision: allow}]}", "cwd is"},
+		{"the network of every command", "approvals: {rules: [{tool: shell.shell_exec, network: true, decision: allow}]}", "network goes with"},
+		{"the network of what is forbidden", "approvals: {rules: [{tool: shell.shell_exec, argv: [a], network: true, decision: forbid}]}", "network goes with"},
 		{"many", "approvals: {rules: [" + strings.Repeat("{tool: \"*\", decision: ask},", 501) + "]}", "more than 500"},
 		{"an anchor", "limits: &x {}\n", "anchors"},
 		{"a bomb", "limits: {chat: &a [x,x], automation: [*a,*a]}\n", "anchors"},

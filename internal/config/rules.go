@@ -19,6 +19,9 @@ type Rule struct {
 	// Cwd is where a command that is allowed may run: a directory, with /** behind it also what
 	// lies below, ** for any. Left out it is the workspace itself.
 	Cwd string `yaml:"cwd,omitempty"`
+	// Network has a rule that allows a command allow it with the network too, where a call asks for
+	// one.
+	Network bool `yaml:"network,omitempty"`
 	// Decision is allow, ask or forbid.
 	Decision string `yaml:"decision"`
 
@@ -61,6 +64,9 @@ func (r Rule) checkValues() error {
 	case r.Cwd != "" && (r.Path != "" || decisions[r.Decision] != regie.VerdictAllow || !r.aboutCommands()):
 		return regie.Errorf(regie.CodeBadRequest, "cwd restricts allowed commands: only a rule that allows %s can have it",
 			commandTool)
+	case r.Network && (len(r.Argv) == 0 || decisions[r.Decision] != regie.VerdictAllow):
+		return regie.Errorf(regie.CodeBadRequest,
+			"network goes with a command that is allowed: write its argv, and decision: allow")
 	case r.Cwd != "" && r.Cwd != "**" && r.Cwd != "." && !plainPlace(strings.TrimSuffix(r.Cwd, "/**")):
 		return regie.Errorf(regie.CodeBadRequest,
 			"cwd is %q: write a directory as docs, one with all below as docs/**, or ** for any", r.Cwd)

@@ -259,6 +259,7 @@ func (c *core) storeAnswer(ctx context.Context, in dispatch.AnswerRequest, clien
 	}
 	answer := store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
+		Mode: session.ApprovedMode(question.Module, reply),
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By},
 			ClientID: clientID, Text: said,

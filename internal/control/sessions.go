@@ -129,7 +129,7 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 		return regie.Session{}, err
 	}
 	agent, err := s.findAgent(ctx, place.Root, in.Agent, 0)
-	if err != nil {
+	if err = cmp.Or(err, checkMode(caller, in.ApprovalMode)); err != nil {
 		return regie.Session{}, err
 	}
 	provider, model := s.Settings.AgentModel(&agent.Agent, s.Settings.Provider, s.Settings.Model)
@@ -143,7 +143,7 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 	if _, err := s.Store.CreateSession(ctx, regie.Session{
 		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, AgentVersion: agent.version,
 		Name: in.Name, Type: in.Type, Provider: provider, Model: model, RequireValidation: in.RequireValidation,
-		TokenID: caller.Token.ID,
+		ApprovalMode: in.ApprovalMode, TokenID: caller.Token.ID,
 	}); err != nil {
 		return regie.Session{}, err
 	}
@@ -237,6 +237,30 @@ func (s *Sessions) Rename(ctx context.Context, in dispatch.RenameRequest) error 
 		return err
 	}
 	return s.Store.Rename(ctx, in.SessionID, name)
+}
+
+// SetMode gives a session another mode (decision 71). A round that runs judges its next call by it.
+func (s *Sessions) SetMode(ctx context.Context, in dispatch.ModeRequest) error {
+	caller, err := s.authorize(ctx, "change_session", in.SessionID)
+	if err == nil && in.Mode == "" {
+		err = regie.Errorf(regie.CodeBadRequest, "the request names no mode")
+	}
+	if err == nil {
+		err = checkMode(caller, in.Mode)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Store.SetMode(ctx, in.SessionID, in.Mode, s.author(caller, ""))
+}
+
+// checkMode returns why a caller cannot give a session a mode: it is unknown, or the caller may not
+// allow calls beforehand, which leaving a mode does as well.
+func checkMode(caller *access.Caller, mode regie.Mode) error {
+	if mode != "" && !caller.Has(regie.ScopeApprove) {
+		return access.MissingScope(regie.ScopeApprove)
+	}
+	return regie.CheckMode(mode)
 }
 
 // oneLine returns a text on one line that does nothing to a terminal and hides nothing.

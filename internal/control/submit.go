@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -39,6 +40,9 @@ func (r *Rounds) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 func (r *Rounds) confine(ctx context.Context, caller *access.Caller, in *dispatch.RunRequest) error {
 	if len(in.Policy.Allow) > 0 && !caller.Has(regie.ScopeApprove) {
 		return access.MissingScope(regie.ScopeApprove)
+	}
+	if err := checkMode(caller, in.ApprovalMode); err != nil {
+		return err
 	}
 	in.By, in.TokenID = caller.By(""), caller.Token.ID
 	in.LeavesWaits = in.LeavesWaits || !caller.Has(regie.ScopeApprove)
@@ -96,6 +100,11 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 			return run, err
 		}
 	}
+	if kind != "" {
+		if err := r.applyMode(ctx, &in); err != nil {
+			return dispatch.Run{}, err
+		}
+	}
 	var accepted store.Accepted
 	submission := r.submission(&in, owner, workspace, reason, &agreed)
 	err = r.whileNotUndoing(ctx, in.SessionID, func() (err error) {
@@ -112,6 +121,15 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 	}, err
 }
 
+// applyMode gives the session of a message the mode that the request names, or takes the session's.
+func (r *Rounds) applyMode(ctx context.Context, in *dispatch.RunRequest) (err error) {
+	if in.ApprovalMode != "" {
+		return r.Store.SetMode(ctx, in.SessionID, in.ApprovalMode, cmp.Or(in.By, r.UserName))
+	}
+	in.ApprovalMode, err = r.Store.Mode(ctx, in.SessionID)
+	return err
+}
+
 // submission is what a request stores.
 func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace regie.Workspace, reason regie.Reason,
 	terms *terms,
@@ -125,7 +143,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, AgentVersion: terms.version,
 			Name: title(said(in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
-			Origin: in.Origin, TokenID: in.TokenID,
+			ApprovalMode: in.ApprovalMode, Origin: in.Origin, TokenID: in.TokenID,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
@@ -136,7 +154,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			Text: typed(in), Rich: in.Segments,
 			Opening: &regie.Opening{
 				Zone: r.Projects.Zone(in.Root), User: owner.Name,
-				DayOnly: in.Policy.Cache, French: in.Policy.French,
+				DayOnly: in.Policy.Cache, French: in.Policy.French, Plan: in.ApprovalMode == regie.ModePlan,
 			},
 		},
 		Round: regie.Round{

@@ -80,6 +80,9 @@ type RunRequest struct {
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
+	// ApprovalMode is that of the session from this message on (decision 71); empty leaves it. It
+	// needs the scope approve.
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 	// NoCache bypasses the response cache for the run, regardless of the agent's settings (spec
 	// 6.4).
 	NoCache bool `json:"no_cache,omitempty"`
@@ -246,6 +249,8 @@ type SessionRequest struct {
 	Name        string            `json:"name,omitempty"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
+	// ApprovalMode is that of the session (decision 71); it needs the scope approve.
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 }
 
 // ProviderView is a configured provider. Keys are never shown; providers of files cannot be changed

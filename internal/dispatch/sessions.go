@@ -39,6 +39,12 @@ type RenameRequest struct {
 	Name      string   `json:"name"`
 }
 
+// ModeRequest gives a session another mode (decision 71).
+type ModeRequest struct {
+	SessionID regie.ID   `json:"session_id"`
+	Mode      regie.Mode `json:"approval_mode"`
+}
+
 // ReadRequest says how far the person has read a session; it never goes back.
 type ReadRequest struct {
 	SessionID regie.ID `json:"session_id"`

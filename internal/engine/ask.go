@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -52,6 +53,7 @@ func (q *asker) prepareAsk(ctx context.Context, calls []regie.Call) (*store.Aske
 	if len(a.Reviews) > 0 {
 		out.Approval = a
 	}
+	out.Plan = q.askedPlan(calls, out.Questions)
 	if out.Approval == nil && len(out.Questions) == 0 {
 		return nil, nil
 	}
@@ -127,6 +129,18 @@ func (q *asker) nextQuestions(calls []regie.Call, now time.Time) []regie.Questio
 		})
 	}
 	return out
+}
+
+// askedPlan returns the plan that one of the questions asks to approve, so that it is shown.
+func (q *asker) askedPlan(calls []regie.Call, questions []regie.Question) json.RawMessage {
+	for i := range calls {
+		target, _, _ := q.tools.Lookup(calls[i].Tool)
+		asked := slices.ContainsFunc(questions, func(one regie.Question) bool { return one.CallID == calls[i].ID })
+		if _, isPlan := target.(tool.MayAsk); isPlan && asked {
+			return q.runner.callArguments(&calls[i])
+		}
+	}
+	return nil
 }
 
 // mustWait reports whether the call that is next cannot go on without a person: it waits itself, or

@@ -47,6 +47,7 @@ type Reader interface {
 	RecentCalls(ctx context.Context, session regie.ID, toolkit string) ([]regie.Call, error)
 	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
+	Mode(ctx context.Context, session regie.ID) (regie.Mode, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
 }
@@ -89,6 +90,9 @@ type Config struct {
 	// Files returns what files of settings say about the calls in a workspace, as they are now
 	// (decision 36); nil where there are none.
 	Files func(ctx context.Context, root, agent string, version int) FileSettings
+	// Confines reports whether a sandbox holds the commands of a workspace, which the mode auto
+	// needs; nil means that none does.
+	Confines func(root string) bool
 	// Scoped returns the tools of a round in a workspace: those that it was given, and those that
 	// only this one has. Like Tools it may wait, and not beyond ctx. Nil adds none.
 	Scoped func(ctx context.Context, root string, tools *tool.Registry) *tool.Registry

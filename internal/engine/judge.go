@@ -31,8 +31,12 @@ func (j *judge) readRules() error {
 	if err != nil {
 		return err
 	}
+	mode, err := j.cfg.Store.Mode(j.commit, j.session.ID)
+	if err != nil {
+		return err
+	}
 	now := time.Now()
-	same := slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
+	same := mode == j.session.ApprovalMode && slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
 	for i := range rules {
 		same = same && rules[i].StateAt(j.rulesAt) == rules[i].StateAt(now)
 	}
@@ -43,7 +47,7 @@ func (j *judge) readRules() error {
 	if !same {
 		clear(j.fresh)
 	}
-	j.rules, j.rulesAt = rules, now
+	j.rules, j.rulesAt, j.session.ApprovalMode = rules, now, mode
 	return nil
 }
 
@@ -70,20 +74,25 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: j.unresolvedUnknown(call),
 		Objections: j.hooks.objectionsTo(call),
 	}
-	runs := false
-	if target, inv := j.runner.newInvocation(call); target != nil {
-		runs = tool.SidesOf(target).Command != nil
-		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
-		if command, literal := tool.Command(target, inv); literal && arguments != nil {
-			arguments[regie.FieldCommand] = command.String()
-		}
+	in.Mode, in.Rules, in.Files = j.session.ApprovalMode, j.rules, j.files.Rules
+	if in.Mode == regie.ModePlan && j.isCommand() { // a person's own command is no action of the agent
+		in.Mode = regie.ModeAsk
 	}
-	in.Rules = slices.Concat(j.rules, approval.FileRules(j.files.Rules, j.session.WorkspaceID,
-		approval.FileCall{Tool: call.Tool, Arguments: arguments, Runs: runs}))
+	in.Sandboxed = in.Mode == regie.ModeAuto && j.cfg.Confines != nil && j.cfg.Confines(j.workspace.Root)
+	if target, inv := j.runner.newInvocation(call); target != nil {
+		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
+		var line tool.CommandLine
+		line, in.Runs = tool.Command(j.commit, target, inv)
+		in.Parts, in.Network, in.Confined = line.Parts, line.Network, line.Confined
+		in.Undoable = !in.Runs && tool.SidesOf(target).Changes != nil
+	}
 	judged := approval.Decide(in)
 	byRule := slices.ContainsFunc(judged.Grounds, func(g regie.Ground) bool { return g.Source == regie.SourceRule })
 	if judged.Verdict == regie.VerdictAllow && byRule && j.throughLink(call, arguments) {
 		in.Rules = slices.DeleteFunc(slices.Clone(in.Rules), func(rule regie.Rule) bool {
+			return rule.Verdict == regie.VerdictAllow
+		})
+		in.Files = slices.DeleteFunc(slices.Clone(in.Files), func(rule approval.FileRule) bool {
 			return rule.Verdict == regie.VerdictAllow
 		})
 		judged = approval.Decide(in)
@@ -139,6 +148,11 @@ func (j *judge) applyGuard(call *regie.Call, definition regie.ToolDefinition, wi
 func (j *judge) applyVerdict(call *regie.Call, judged approval.Judgement) {
 	switch {
 	case judged.Verdict == regie.VerdictAllow:
+	case judged.Verdict == regie.VerdictForbid && judged.Grounds[0].Source == regie.SourceMode:
+		settleNotRun(call, regie.NotRunOutOfScope, regie.CallError{
+			Code: codePlanMode, Message: "not run: the session is in plan mode, where only queries run", Retryable: true,
+			Hint: "look around with queries; then call update_plan with approve: true, so that the person can approve your plan",
+		})
 	case judged.Verdict == regie.VerdictForbid:
 		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code:    regie.CodeForbidden,
@@ -227,6 +241,9 @@ func joinGrounds(grounds []regie.Ground) string {
 
 // codeApprovalNeeded is the model's code for a call that was not run for want of an approval.
 const codeApprovalNeeded regie.Code = "APPROVAL_NEEDED"
+
+// codePlanMode is the model's code for an action that plan mode does not run.
+const codePlanMode regie.Code = "PLAN_MODE"
 
 // failNote is why a run ends that was told to fail where an approval is needed (spec 4.4).
 var failNote = regie.Say("a call needs an approval, and this run fails in that case (--on-approval fail)")

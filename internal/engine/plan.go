@@ -111,6 +111,11 @@ func (p *planner) proposeCall(wire *provider.Call, in proposal) regie.Call {
 		if !p.judge.applyGuard(&call, regie.ToolDefinition{}, wire.ID, before, approval.Judgement{}) {
 			settleNotRun(&call, checked.NotRun, *checked.Error)
 		}
+	case p.roleOf(&call) == regie.RoleQuestion && !p.policy.Questions && p.runner.isPlan(&checked):
+		settleNotRun(&call, regie.NotRunOutOfScope, regie.CallError{
+			Code: codeNobodyApproves, Message: "not asked: nobody can approve the plan in this run",
+			Hint: "end with the plan as your answer; the person can start another run that carries it out",
+		})
 	case checked.Tool.Definition().Role == regie.RoleQuestion && !p.policy.Questions:
 		settleNotRun(&call, regie.NotRunOutOfScope, regie.CallError{
 			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run",
@@ -129,6 +134,21 @@ func (p *planner) proposeCall(wire *provider.Call, in proposal) regie.Call {
 	return call
 }
 
+// planModule completes the question whether a plan is to be carried out (decision 68): a yes in
+// plan mode says which mode follows it.
+func (p *planner) planModule(module regie.Module) regie.Module {
+	title, ways := "Carry out this plan?", []string{"yes, and ask me before each change", "yes, and change files without asking"}
+	if p.policy.French {
+		title = "Exécuter ce plan ?"
+		ways = []string{"oui, en me demandant avant chaque modification", "oui, en modifiant les fichiers sans demander"}
+	}
+	module.Text = title + "\n" + module.Text
+	if p.judge.session.ApprovalMode == regie.ModePlan {
+		module.Options = ways
+	}
+	return module
+}
+
 // proposal is what a call is proposed in.
 type proposal struct {
 	before  []regie.Call // of the same reply
@@ -136,6 +156,9 @@ type proposal struct {
 	used    map[string]struct{} // the provider's ids in the reply
 	check   bool                // the model asks for a person's check of its actions (decision 40)
 }
+
+// codeNobodyApproves is what the model reads of a plan that nobody can approve.
+const codeNobodyApproves regie.Code = "NOBODY_APPROVES"
 
 // codeToolsWithheld is what the model reads of a call where it may only answer (spec 3.3).
 const codeToolsWithheld regie.Code = "TOOLS_WITHHELD"

@@ -77,7 +77,11 @@ func (x *toolRunner) questionModule(call *regie.Call) (regie.Module, error) {
 	if !ok {
 		return regie.Module{}, regie.Errorf(regie.CodeToolError, "the tool cannot say what it asks")
 	}
-	return asker.Module(x.callArguments(call))
+	module, err := asker.Module(x.callArguments(call))
+	if _, ok := target.(tool.MayAsk); ok && err == nil {
+		module = x.planner.planModule(module)
+	}
+	return module, err
 }
 
 // maxCommandTime returns the most time in seconds that the tool gives a command, by its own schema:

@@ -67,11 +67,16 @@ func (s *roundState) isCommand() bool { return s.exchange.Reason == regie.Exchan
 // isClientCall reports whether a call is one of a client's tool: it is not run here.
 func (s *roundState) isClientCall(call *regie.Call) bool { return call.Origin == regie.OriginClient }
 
+// roleOf returns the role of a call: that of its tool, or a question's where the call asks.
 func (s *roundState) roleOf(call *regie.Call) regie.ToolRole {
-	if target, _, ok := s.tools.Lookup(call.Tool); ok {
-		return target.Definition().Role
+	target, _, ok := s.tools.Lookup(call.Tool)
+	if !ok {
+		return ""
 	}
-	return ""
+	if asker, ok := target.(tool.MayAsk); ok && asker.Asks(s.tools.Executable(call.Tool, call.Arguments)) {
+		return regie.RoleQuestion
+	}
+	return target.Definition().Role
 }
 
 // asksPeople reports whether a call that needs an approval waits for one in this run.

@@ -23,7 +23,7 @@ func (s *server) sessionOperations() []operation {
 		getByID(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread",
 			s.Service.Sessions.Get),
 		newAddressed(s, http.MethodPatch, "/sessions/{id}", "change_session",
-			"Give a session another name, or close it",
+			"Give a session another name or mode, or close it",
 			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, withoutAnswer(s.changeSession)),
 		newOperation(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
@@ -73,13 +73,15 @@ func (s *server) listSessions(ctx context.Context, filter store.SessionFilter) (
 	}), err
 }
 
-// SessionChange is what changes of a session: its name, or its state.
+// SessionChange is what changes of a session: its name, its mode, or its state.
 type SessionChange struct {
 	SessionID regie.ID `json:"session_id,omitzero"`
 	Name      string   `json:"name,omitempty"`
 	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come
 	// by themselves.
 	State regie.SessionState `json:"state,omitempty"`
+	// ApprovalMode is ask, accept_edits, plan or auto; it needs the scope approve.
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 }
 
 func (s *server) changeSession(ctx context.Context, b SessionChange) error {
@@ -87,8 +89,10 @@ func (s *server) changeSession(ctx context.Context, b SessionChange) error {
 	case b.State != "" && b.State != regie.SessionClosed:
 		return regie.Errorf(regie.CodeBadRequest,
 			"%s is not a state that can be set: use CLOSED to close a session; pause, resume and stop have their own paths", string(b.State))
-	case b.State != "" && b.Name != "":
-		return regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
+	case b.State != "" && b.Name != "", b.ApprovalMode != "" && (b.Name != "" || b.State != ""):
+		return regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name, the mode or the state")
+	case b.ApprovalMode != "":
+		return s.Service.Sessions.SetMode(ctx, dispatch.ModeRequest{SessionID: b.SessionID, Mode: b.ApprovalMode})
 	case b.State != "":
 		return s.Service.Sessions.Close(ctx, b.SessionID)
 	default:

@@ -76,7 +76,14 @@ func (t *tally) settled(kind regie.SystemType, calls []regie.Call) {
 	}
 }
 
-func asks(c regie.Call) bool { return strings.HasSuffix(c.Tool, ".ask_user") }
+// asks reports whether a call is a question: ask_user, or a plan to approve (decision 68).
+func asks(c regie.Call) bool {
+	var plan struct {
+		Approve bool `json:"approve"`
+	}
+	return strings.HasSuffix(c.Tool, ".ask_user") ||
+		strings.HasSuffix(c.Tool, ".update_plan") && json.Unmarshal([]byte(c.Arguments), &plan) == nil && plan.Approve
+}
 
 // final reports whether a reply ends the run, or in the JSON dialect is an answer, and brings
 // nothing with it but perhaps the plan.
@@ -84,7 +91,7 @@ func final(calls []regie.Call, dialect regie.Dialect) bool {
 	ends := dialect == regie.DialectJSON
 	for i := range calls {
 		complete := strings.HasSuffix(calls[i].Tool, ".complete")
-		if !complete && !strings.HasSuffix(calls[i].Tool, ".update_plan") {
+		if !complete && (asks(calls[i]) || !strings.HasSuffix(calls[i].Tool, ".update_plan")) {
 			return false
 		}
 		ends = ends || complete

@@ -44,12 +44,19 @@ func OpeningLine(o *regie.Opening) string {
 	name := shorten(oneLine(o.User), maxUserName)
 	switch {
 	case name == "":
-		return line
 	case o.French:
-		return line + " Utilisateur : " + name + "."
+		line += " Utilisateur : " + name + "."
 	default:
-		return line + " User: " + name + "."
+		line += " User: " + name + "."
 	}
+	switch {
+	case !o.Plan:
+	case o.French:
+		line += " Mode plan : seules les requêtes sont exécutées. Explore, puis propose ton plan avec approve: true ; la personne décide."
+	default:
+		line += " Plan mode: only queries run. Look around, then give your plan with approve: true; the person decides."
+	}
+	return line
 }
 
 var (

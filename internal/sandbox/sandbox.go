@@ -181,6 +181,13 @@ func (s *Sandbox) Bounds() (processes int, memory int64) {
 // Network reports whether commands may reach other machines.
 func (s *Sandbox) Network() bool { return s.config.Network }
 
+// Online returns the same sandbox with the network, tried apart: for a command that asks for it.
+func (s *Sandbox) Online() *Sandbox {
+	c := s.config
+	c.Network = true
+	return New(c)
+}
+
 // Find determines once how commands are confined on this machine; the first time takes some tenths
 // of a second. If ctx ends first, it does not keep the result.
 func (s *Sandbox) Find(ctx context.Context) Found {

@@ -10,7 +10,8 @@ import (
 // maxAbout bounds the subject of a call in an event, in bytes.
 const maxAbout = 200
 
-// About returns the subject of a call: its query, path or command argument, "" where it has none.
+// About returns the subject of a call: its query, path or command argument, "" where it has none. A
+// command with the network says so.
 func About(c *regie.Call) string {
 	arguments := []byte(c.Arguments)
 	if len(c.Executed) > 0 {
@@ -20,6 +21,9 @@ func About(c *regie.Call) string {
 	_ = json.Unmarshal(arguments, &named) // arguments that are no JSON have no subject
 	for _, name := range [...]string{"query", "path", "command"} {
 		if text, _ := named[name].(string); text != "" {
+			if online, _ := named["network"].(bool); online && c.Tool == commandTool {
+				text = "+network " + text
+			}
 			return strings.ToValidUTF8(text[:min(len(text), maxAbout)], "")
 		}
 	}

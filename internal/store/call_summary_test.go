@@ -28,6 +28,10 @@ func TestAbout(t *testing.T) {
 			t.Errorf("%s: %q", arguments, got)
 		}
 	}
+	online := regie.Call{Tool: commandTool, Arguments: `{"command":"npm install","network":true}`}
+	if got := About(&online); got != "+network npm install" {
+		t.Errorf("of a command with the network: %q", got)
+	}
 	if got := About(&regie.Call{Arguments: `{"path":"a"}`, Executed: []byte(`{"path":"b"}`)}); got != "b" {
 		t.Errorf("of edited arguments: %q", got)
 	}

@@ -1,12 +1,18 @@
 package store
 
-import "github.com/regie-run/regie"
+import (
+	"encoding/json"
+
+	"github.com/regie-run/regie"
+)
 
 // Asked is a transition's requests to a person (spec 4.4, 4.5): an approval of calls of its batch,
 // questions, or both. Each becomes a wait with a deadline (decision 12).
 type Asked struct {
 	Approval  *regie.Approval
 	Questions []regie.Question
+	// Plan is a plan that a question asks to approve.
+	Plan json.RawMessage
 }
 
 // Outcome is the result of a transition of a running round.
@@ -47,6 +53,8 @@ type AnswerQuestion struct {
 	// Result is the text for the model, Message the message in the thread.
 	Result  string
 	Message regie.Message
+	// Mode is what the session's mode becomes, where the answer approves a plan; else empty.
+	Mode regie.Mode
 }
 
 // Resolved is the outcome of a wait.

@@ -123,22 +123,20 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	return a.value
 }
 
-// Command returns the literal command that a call runs (spec 4.4), where it runs one.
-func Command(t Tool, inv *Invocation) (regie.Command, bool) {
+// Command returns what rules and modes compare of a call that runs commands; runs is false for a
+// tool that runs none.
+func Command(ctx context.Context, t Tool, inv *Invocation) (line CommandLine, runs bool) {
 	commandOf := SidesOf(t).Command
 	if commandOf == nil {
-		return regie.Command{}, false
+		return CommandLine{}, false
 	}
-	type found struct {
-		command regie.Command
-		literal bool
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (CommandLine, error) {
+		return commandOf(ctx, inv), nil
+	})
+	if a.err != nil { // it may be any command, so no rule allows it
+		return CommandLine{Network: true}, true
 	}
-	a := runAttempt(context.Background(), min(previewTimeout, timeoutOf(t)),
-		func(context.Context) (out found, err error) {
-			out.command, out.literal = commandOf(inv)
-			return out, nil
-		})
-	return a.value.command, a.value.literal && a.err == nil
+	return a.value, true
 }
 
 // genericPreview describes a call by its name and arguments: the inbox shows only sentences, which

@@ -98,6 +98,13 @@ type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
 
+// MayAsk is an Asker of another role some of whose calls are questions: update_plan where the plan
+// is to be approved (decision 68).
+type MayAsk interface {
+	Asker
+	Asks(arguments json.RawMessage) bool
+}
+
 // Tracked is what a call has changed.
 type Tracked struct {
 	// Changed is the evidence, for Changes; nil where nothing has changed.
@@ -130,9 +137,9 @@ type Sides struct {
 	// (decision 19), for example to read a secret; nothing for any other call, or one that Run
 	// would refuse. It changes nothing.
 	MustAsk func(ctx context.Context, inv *Invocation) []regie.Sentence
-	// Command returns the command that a call runs (spec 4.4) where it is literal: then, and only
-	// then, Run starts exactly that, without a shell, and rules can match it. It changes nothing.
-	Command func(inv *Invocation) (command regie.Command, literal bool)
+	// Command, of a tool that runs commands (spec 4.4), returns what rules and modes compare of a
+	// call. It changes nothing.
+	Command func(ctx context.Context, inv *Invocation) CommandLine
 	// Changes, of a tool with undo (decision 16), returns what a SUCCEEDED or tracked call made of
 	// the files of its workspace, from its stored evidence alone: it reads and changes nothing, and
 	// the call's arguments may be erased. An error says that more cannot be undone; the returned
@@ -143,6 +150,16 @@ type Sides struct {
 	// what Prepare secured with the present state. It changes nothing, except for what it gives to
 	// Keep, and may be called again for the same call.
 	Track func(ctx context.Context, inv *Invocation) (Tracked, error)
+}
+
+// CommandLine is what rules and modes compare of a call that runs commands.
+type CommandLine struct {
+	// Parts are the simple commands that the call consists of: it runs exactly these, and rules
+	// match each. None is anything else.
+	Parts []regie.Command
+	// Network says that the call asks for the network, Confined that a sandbox without one holds
+	// it.
+	Network, Confined bool
 }
 
 // Sided is a Tool with sides, such as one made by New.

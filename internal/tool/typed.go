@@ -24,7 +24,7 @@ type Handler[A any] struct {
 	CheckPreconditions func(ctx context.Context, inv *Invocation, args A, preconditions []regie.Precondition) error
 	Foresee            func(ctx context.Context, inv *Invocation, args A) ([]State, error)
 	MustAsk            func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
-	Command            func(inv *Invocation, args A) (regie.Command, bool)
+	Command            func(ctx context.Context, inv *Invocation, args A) CommandLine
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go
 	// types do not say.
 	Schema func(*jsonschema.Schema)
@@ -127,12 +127,12 @@ func (t *typed[A]) Sides() Sides {
 		}
 	}
 	if h.Command != nil {
-		s.Command = func(inv *Invocation) (regie.Command, bool) {
+		s.Command = func(ctx context.Context, inv *Invocation) CommandLine {
 			args, err := decodeArguments[A](inv)
 			if err != nil {
-				return regie.Command{}, false
+				return CommandLine{}
 			}
-			return h.Command(inv, args)
+			return h.Command(ctx, inv, args)
 		}
 	}
 	return s

@@ -26,6 +26,7 @@ func (m surface) ShowHelp() {
 		{"Ctrl-R", t.T("search in what you have said; Up and Down go through it")},
 		{"Up", t.T("at an empty prompt: take the last queued message back, to edit it")},
 		{"Ctrl-O", t.T("show the newest call whole")},
+		{"Shift-Tab", t.T("the next mode, of what runs without asking; /mode lists them")},
 		{"Tab", t.T("complete; show again what waits for you")},
 	} {
 		m.helpLine(row[0], row[1])

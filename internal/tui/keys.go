@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 )
 
 // keyboard is a model as its keys act on it.
@@ -28,6 +29,9 @@ func (m keyboard) handleKey(msg tea.KeyPressMsg) {
 		return
 	case name == "ctrl+z":
 		m.handleSuspend()
+		return
+	case name == "shift+tab":
+		chat.CycleMode(m.Conversation)
 		return
 	case m.dialog != nil && m.armed:
 		m.answerKey(name, typed)

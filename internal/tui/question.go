@@ -55,7 +55,7 @@ func (q *questioning) dialogKeys(m *model) ([]chat.Key, bool) {
 		return []chat.Key{answer, back}, q.busy
 	case q.writes:
 		return []chat.Key{answer, back}, q.busy
-	case module.Kind == regie.ModuleValidation:
+	case module.Kind == regie.ModuleValidation && len(module.Options) == 0:
 		return []chat.Key{
 			{Names: "y o Y O", Label: t.T("[y] yes"), Do: func() { q.sendReply(m, chat.YesNo(true)) }},
 			{Names: "n N", Label: t.T("[n] no"), Do: func() { q.sendReply(m, chat.YesNo(false)) }},
@@ -66,6 +66,11 @@ func (q *questioning) dialogKeys(m *model) ([]chat.Key, bool) {
 	list := append(pickKeys(&q.picked, len(module.Options), toggle), answer)
 	if module.AllowMultiple {
 		list = append(list, chat.Key{Names: "space", Label: t.T("[Space] choose"), Do: toggle})
+	}
+	if module.Kind == regie.ModuleValidation {
+		no := chat.Key{Names: "n N", Label: t.T("[n] no"), Do: func() { q.sendReply(m, chat.YesNo(false)) }}
+		because := chat.Key{Names: "t", Label: t.T("[t] no, because…"), Do: func() { q.writes = true }}
+		return append(list, no, because, later), q.busy
 	}
 	if module.AllowFreeText {
 		list = append(list, chat.Key{Names: "t", Label: t.T("[t] in your own words"), Do: func() { q.writes = true }})
@@ -159,7 +164,7 @@ func (q *questioning) render(m *model) [][]span {
 		fallthrough
 	case q.writes:
 		return append(lines, m.renderWritten(&q.text, span{"  " + promptMark, style{fg: cyan}})...)
-	case module.Kind == regie.ModuleValidation:
+	case module.Kind == regie.ModuleValidation && len(module.Options) == 0:
 		return lines
 	}
 	options := make([]string, len(module.Options))

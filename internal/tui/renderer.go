@@ -121,6 +121,9 @@ func (m surface) Confirm(said string, keys []chat.Key) {
 	m.openNow(&confirming{said, keys})
 }
 
+// ShowMode implements chat.Renderer: the status line has the mode.
+func (m surface) ShowMode(name, about string) { m.hint = m.Text.T("mode %s: %s", name, about) }
+
 // ClearScreen implements chat.Renderer.
 func (m surface) ClearScreen() {
 	m.paper.wrote, m.paper.inReply = false, false

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
@@ -125,6 +126,10 @@ func (m *model) renderStatus(width int) []span {
 		if s != "" {
 			parts = append(parts, []span{{s, style{faint: true}}})
 		}
+	}
+	if m.Mode != "" && m.Mode != regie.ModeAsk {
+		name, _ := chat.ModeWords(m.Text, m.Mode)
+		parts = append(parts, []span{{m.Text.T("mode %s", name), style{fg: cyan, bold: true}}})
 	}
 	add(sanitize.Line(nextModel(m)))
 	if m.Request.Agent != "main" {

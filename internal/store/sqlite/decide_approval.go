@@ -210,6 +210,9 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		b.addMessage(&message)
 		b.writeBatch(t)
 		out.MessageID, out.Seq = message.ID, message.Seq
+		if in.Mode != "" {
+			t.fail(t.sessions.setMode(out.SessionID, in.Mode, in.Reply.By, now))
+		}
 		t.exec("UPDATE questions SET request = ? WHERE wait_id = ?",
 			nullIfEmpty(in.Request), in.QuestionID)
 		t.exec(

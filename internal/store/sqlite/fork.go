@@ -98,6 +98,9 @@ func (c *copying) readSource(ctx context.Context, q querier, in store.Fork) erro
 	session.ID, session.Type, session.State, session.EndReason, session.Origin = c.to,
 		regie.SessionChat, regie.SessionIdle, "", ""
 	session.CreatedAt, session.LastActivity, session.Epoch, session.TokenID = c.now, c.now, 0, in.TokenID
+	if session.ApprovalMode != regie.ModePlan { // as with rules: a fork inherits nothing that allows
+		session.ApprovalMode = ""
+	}
 	session.ForkedFrom = &regie.ForkPoint{SessionID: in.From, Seq: last}
 	if in.Name != "" {
 		session.Name = in.Name
@@ -234,10 +237,10 @@ func (c *copying) insertCopies(t *tx, from regie.ID) error {
 		return err
 	}
 	// The messages carry the taint (decision 34), the session the wish to be asked (decision 49).
-	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, origin, provider, model, require_validation, read_only, tainted,
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, origin, provider, model, require_validation, approval_mode, read_only, tainted,
 			forked_from, forked_at_seq, token_id, state, created_at)
-		SELECT ?, ?, workspace_id, user_id, agent, agent_version, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
-		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source.chain)
+		SELECT ?, ?, workspace_id, user_id, agent, agent_version, ?, 'CHAT', 'fork', provider, model, require_validation, ?, read_only, tainted, id, ?, ?, 'IDLE', ?
+		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, string(session.ApprovalMode), session.ForkedFrom.Seq, session.TokenID, at, source.chain)
 	for i := range c.rows {
 		t.rounds.insertCall(chain, &c.rows[i])
 	}

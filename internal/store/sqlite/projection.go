@@ -150,7 +150,9 @@ func (p *projection) applySession(_ logRow, e *regie.Session) {
 	if e.ForkedFrom == nil {
 		e.ForkedFrom = new(regie.ForkPoint)
 	}
-	p.setColumns("session", e.ID, columns{"forked_from": e.ForkedFrom.SessionID, "forked_at_seq": e.ForkedFrom.Seq})
+	p.setColumns("session", e.ID, columns{
+		"forked_from": e.ForkedFrom.SessionID, "forked_at_seq": e.ForkedFrom.Seq, "approval_mode": e.ApprovalMode,
+	})
 }
 
 func (p *projection) applyMessage(row logRow, m *regie.Message) {

@@ -157,17 +157,13 @@ func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store
 
 // Rename renames a session, and logs it. The same name again changes nothing.
 func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) error {
-	session, _, err := s.Session(ctx, id)
-	if err != nil {
-		return err
-	}
 	now := time.Now().UTC()
-	session.Name = name
 	return s.writer.do(ctx, func(t *tx) error {
-		held, err := t.holdSession(id)
+		held, session, err := t.sessions.readHeld(id)
 		if err != nil || held.name == name {
 			return err
 		}
+		session.Name = name
 		t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, held.chain)
 		t.appendEvent(id, held.chain, now, regie.EventSession, session)
 		return nil

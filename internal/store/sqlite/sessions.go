@@ -84,9 +84,9 @@ func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made 
 	if made, chain, err = t.insertChain(session.ID, at); err != nil || !made {
 		return false, 0, err
 	}
-	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at, token_id, origin)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.AgentVersion, session.Name,
-		string(session.Type), session.Provider, session.Model, boolToInt(session.RequireValidation), string(state), epoch,
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, provider, model, require_validation, approval_mode, state, epoch, lease_holder, created_at, token_id, origin)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.AgentVersion, session.Name,
+		string(session.Type), session.Provider, session.Model, boolToInt(session.RequireValidation), string(session.ApprovalMode), string(state), epoch,
 		nullIfEmpty(holder), at.UnixMicro(),
 		session.TokenID, nullIfEmpty(session.Origin))
 	return true, chain, nil
@@ -129,6 +129,45 @@ func (s sessionStore) Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 	var data []byte
 	err := s.read.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
 	return data, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash))
+}
+
+// Mode returns the mode of a session (decision 71), empty for a session that is not there.
+func (s sessionStore) Mode(ctx context.Context, session regie.ID) (mode regie.Mode, err error) {
+	err = s.read.QueryRowContext(ctx, "SELECT approval_mode FROM sessions WHERE id = ?", session).Scan(&mode)
+	return mode, unlessFound(err, nil)
+}
+
+// SetMode sets the mode of a session, and logs who did. The same mode again changes nothing.
+func (s sessionStore) SetMode(ctx context.Context, session regie.ID, mode regie.Mode, by string) error {
+	now := time.Now().UTC()
+	return s.writer.do(ctx, func(t *tx) error { return t.sessions.setMode(session, mode, by, now) })
+}
+
+// modeEvent is the body of the event of a session that got another mode.
+type modeEvent struct {
+	regie.Session
+	By string `json:"by"`
+}
+
+func (t sessionTx) setMode(session regie.ID, mode regie.Mode, by string, now time.Time) error {
+	held, found, err := t.readHeld(session)
+	if err != nil || found.ApprovalMode == mode {
+		return err
+	}
+	found.ApprovalMode = mode
+	t.exec("UPDATE sessions SET approval_mode = ? WHERE n = ?", string(mode), held.chain)
+	t.appendEvent(session, held.chain, now, regie.EventSession, modeEvent{Session: found, By: by})
+	return nil
+}
+
+// readHeld holds the log of a session, and reads the session.
+func (t sessionTx) readHeld(id regie.ID) (held heldSession, s regie.Session, err error) {
+	if held, err = t.holdSession(id); err != nil {
+		return held, s, err
+	}
+	err = scanSession(t.row("SELECT "+sessionColumns+
+		" FROM sessions s JOIN chains c ON c.n = s.n WHERE s.n = ?", held.chain), &s)
+	return held, s, err
 }
 
 // MarkRead advances how far a user has read a session; it never goes back (decision 45).

@@ -169,11 +169,13 @@ func compareRows(ctx context.Context, q querier, compare func(scanner) error, qu
 func compareSession(ctx context.Context, q querier, owner regie.ID, p *projection) error {
 	var from regie.ID
 	var at int64
-	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq FROM sessions WHERE id = ?", owner).Scan(&from, &at)
+	var mode regie.Mode
+	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq, approval_mode FROM sessions WHERE id = ?", owner).
+		Scan(&from, &at, &mode)
 	if err != nil {
 		return err
 	}
-	return p.compareRow("session", owner, columns{"forked_from": from, "forked_at_seq": at})
+	return p.compareRow("session", owner, columns{"forked_from": from, "forked_at_seq": at, "approval_mode": mode})
 }
 
 func compareCalls(ctx context.Context, q querier, owner regie.ID, p *projection) error {

@@ -92,6 +92,9 @@ func (b *batch) addAsked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 		b.approval = len(b.events)
 		b.addEvent(regie.EventApproval, event)
 	}
+	if in.Plan != nil {
+		b.addEvent(regie.EventPlan, planEvent{RoundID: b.fence.RoundID, Plan: in.Plan})
+	}
 	for i := range in.Questions {
 		q := &in.Questions[i]
 		b.addEvent(regie.EventQuestion, questionEvent{

@@ -349,6 +349,22 @@ func sessions(w *World) {
 	w.must(w.Store.Rename(w.Ctx, fence.SessionID, "the house"))
 	w.equal("events of the new name", w.head(fence.SessionID), line.Head+1)
 	w.equal("name", one(store.SessionFilter{ID: fence.SessionID}).Name, "the house")
+	w.must(w.Store.SetMode(w.Ctx, fence.SessionID, regie.ModePlan, "ann"))
+	w.must(w.Store.SetMode(w.Ctx, fence.SessionID, regie.ModePlan, "bob"))
+	w.equal("events of the mode", w.head(fence.SessionID), line.Head+2)
+	w.equal("mode", resultOf(w.Store.Mode(w.Ctx, fence.SessionID))(w), regie.ModePlan)
+	planned := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, SessionID: regie.NewID()}))(w)
+	w.equal("a fork plans too", planned.Session.ApprovalMode, regie.ModePlan)
+	w.must(w.Store.SetMode(w.Ctx, fence.SessionID, regie.ModeAuto, "ann"))
+	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, SessionID: regie.NewID()}))(w)
+	w.equal("and is allowed nothing", resultOf(w.Store.Mode(w.Ctx, forked.Session.ID))(w), regie.Mode(""))
+	for _, id := range []regie.ID{fence.SessionID, planned.Session.ID, forked.Session.ID} {
+		_, err := w.Store.Verify(w.Ctx, id)
+		w.must(err)
+		w.must(w.Store.Rename(w.Ctx, id, "the house"))
+		_, err = w.Store.Verify(w.Ctx, id)
+		w.must(err)
+	}
 	for _, filter := range []store.SessionFilter{{Root: "/elsewhere"}, {Short: "00000000"}, {ID: regie.NewID()}} {
 		found, err := w.Store.Sessions(w.Ctx, filter)
 		w.must(err)

@@ -141,12 +141,7 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 		return out, err
 	}
 	if module.Kind == regie.ModuleValidation {
-		if reply.Yes == nil || len(reply.Choices) > 0 || text != "" {
-			return out, regie.Errorf(regie.CodeBadRequest, "this question is answered with yes or no")
-		}
-		yes := *reply.Yes
-		out.Yes = &yes
-		return out, nil
+		return checkValidation(module, reply, text)
 	}
 	if reply.Yes != nil {
 		return out, regie.Errorf(regie.CodeBadRequest, "this question is not answered with yes or no: choose from %s",
@@ -168,6 +163,62 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 	}
 	out.Text = text
 	return out, nil
+}
+
+// The words of a message that mean yes or no, not the reason of a no.
+var (
+	yesWords = []string{"y", "yes", "ok", "okay", "o", "oui"}
+	noWords  = []string{"n", "no", "non"}
+)
+
+// checkValidation is CheckReply for a yes or no. Options are ways of a yes, the first one where
+// none is chosen; a free text is the reason of a no.
+func checkValidation(module regie.Module, reply regie.QuestionReply, text string) (regie.QuestionReply, error) {
+	out := regie.QuestionReply{By: reply.By, At: reply.At}
+	word := strings.Trim(strings.ToLower(text), " .!")
+	switch plain := reply.Yes == nil && len(reply.Choices) == 0 && module.AllowFreeText; {
+	case plain && find(module.Options, text) >= 0:
+		reply.Choices = []string{text}
+	case plain && (slices.Contains(yesWords, word) || slices.Contains(noWords, word)):
+		yes := slices.Contains(yesWords, word)
+		reply.Yes = &yes
+	default:
+		out.Text = text
+	}
+	text = out.Text
+	var err error
+	if len(module.Options) > 0 {
+		if out.Choices, err = chosen(module, reply.Choices); err != nil {
+			return out, err
+		}
+	}
+	yes := len(out.Choices) > 0
+	if reply.Yes != nil {
+		yes = *reply.Yes
+	}
+	switch {
+	case reply.Yes == nil && len(out.Choices) == 0 && text == "", !yes && len(out.Choices) > 0,
+		len(out.Choices) < len(reply.Choices),
+		text != "" && (yes || !module.AllowFreeText):
+		return out, regie.Errorf(regie.CodeBadRequest, "this question is answered with yes or no")
+	case yes && len(out.Choices) == 0 && len(module.Options) > 0:
+		out.Choices = module.Options[:1]
+	}
+	out.Yes = &yes
+	return out, nil
+}
+
+// ApprovedMode returns the mode that an answer to the approval of a plan gives the session, as the
+// person chose; empty where the answer changes none. Only such a Validation has options.
+func ApprovedMode(module regie.Module, reply regie.QuestionReply) regie.Mode {
+	switch {
+	case module.Kind != regie.ModuleValidation || len(module.Options) == 0 || reply.Yes == nil || !*reply.Yes:
+		return ""
+	case find(module.Options[:1], reply.Choices[0]) == 0:
+		return regie.ModeAsk
+	default:
+		return regie.ModeAcceptEdits
+	}
 }
 
 // chosen returns the options that were chosen, as the module spells and orders them.
@@ -211,14 +262,29 @@ func list(options []string) string {
 	return sanitize.Clip(strings.Join(options, ", "), 500)
 }
 
+// validationText is ReplyText for a yes or no.
+func validationText(module regie.Module, reply regie.QuestionReply) string {
+	out := "No."
+	if reply.Yes != nil && *reply.Yes {
+		out = "Yes."
+	}
+	if reply.Text != "" {
+		out += " Reason: " + reply.Text
+	}
+	switch ofPlanMode := len(module.Options) > 0; {
+	case ofPlanMode && out == "Yes.":
+		out += " The plan is approved and plan mode is over: carry it out now. Chosen: " + reply.Choices[0]
+	case ofPlanMode:
+		out += "\nThe session stays in plan mode: change the plan, and ask again."
+	}
+	return out
+}
+
 // ReplyText is what the model reads as the result of ask_user (decision 40): a checked reply in one
 // or more lines. It is pure.
 func ReplyText(module regie.Module, reply regie.QuestionReply) string {
 	if module.Kind == regie.ModuleValidation {
-		if reply.Yes != nil && *reply.Yes {
-			return "Yes."
-		}
-		return "No."
+		return validationText(module, reply)
 	}
 	var out []string
 	switch {

@@ -101,6 +101,8 @@ func TestParseModuleRefuses(t *testing.T) {
 // The modules that people answer in these tests.
 var (
 	validation = regie.Module{Kind: regie.ModuleValidation, Text: "Delete it?"}
+	reasoned   = regie.Module{Kind: regie.ModuleValidation, Text: "Carry it out?", AllowFreeText: true}
+	planned    = regie.Module{Kind: regie.ModuleValidation, Text: "Carry it out?", AllowFreeText: true, Options: []string{"ask", "edit"}}
 	one        = regie.Module{Kind: regie.ModuleChoice, Text: "Which?", Options: []string{"Red", "Dark blue", "red and blue"}}
 	several    = regie.Module{Kind: regie.ModuleChoice, Text: "Which?", Options: one.Options, AllowMultiple: true}
 	free       = regie.Module{Kind: regie.ModuleChoice, Text: "Which?", Options: one.Options, AllowFreeText: true}
@@ -117,6 +119,21 @@ func TestCheckReply(t *testing.T) {
 	}{
 		{"yes", validation, regie.QuestionReply{Yes: new(true)}, regie.QuestionReply{Yes: new(true)}, "Yes."},
 		{"no", validation, regie.QuestionReply{Yes: new(false), Text: " "}, regie.QuestionReply{Yes: new(false)}, "No."},
+		{"a reason", reasoned, regie.QuestionReply{Text: "too long"}, regie.QuestionReply{Yes: new(false), Text: "too long"}, "No. Reason: too long"},
+		{"no in a word", reasoned, regie.QuestionReply{Text: "Non."}, regie.QuestionReply{Yes: new(false)}, "No."},
+		{
+			"a way of yes", planned,
+			regie.QuestionReply{Choices: []string{"EDIT"}},
+			regie.QuestionReply{Yes: new(true), Choices: []string{"edit"}},
+			"Yes. The plan is approved and plan mode is over: carry it out now. Chosen: edit",
+		},
+		{
+			"yes in a word", planned,
+			regie.QuestionReply{Text: "OK!"},
+			regie.QuestionReply{Yes: new(true), Choices: []string{"ask"}},
+			"Yes. The plan is approved and plan mode is over: carry it out now. Chosen: ask",
+		},
+		{"no to a plan", planned, regie.QuestionReply{Yes: new(false)}, regie.QuestionReply{Yes: new(false)}, "No.\nThe session stays in plan mode: change the plan, and ask again."},
 		{"one", one, regie.QuestionReply{Choices: []string{"Red"}}, regie.QuestionReply{Choices: []string{"Red"}}, "Chosen: Red"},
 		{"one twice", one, regie.QuestionReply{Choices: []string{"Red", "red"}}, regie.QuestionReply{Choices: []string{"Red"}}, "Chosen: Red"},
 		{"in another case", one, regie.QuestionReply{Choices: []string{" dark  BLUE"}}, regie.QuestionReply{Choices: []string{"Dark blue"}}, "Chosen: Dark blue"},

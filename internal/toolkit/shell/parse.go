@@ -30,38 +30,102 @@ var shellOnly = []string{
 	"unalias", "unset", "until", "wait", "while",
 }
 
-// literal returns the program and the arguments of a command that is nothing but these: one simple
-// command, of words that hold no character with a meaning of its own (spec 4.4, 8.2). Such a
-// command is run without a shell, so that what was read here is what runs; nothing is guessed: what
-// is not surely literal is not.
+// filters are programs that read their input as data, whatever it says: only these may stand behind
+// a pipe in what a rule allows. A rule for sh, python or xargs alone says nothing of what another
+// command feeds them.
+var filters = []string{
+	"base64", "cat", "column", "comm", "cut", "diff", "egrep", "fgrep", "fmt", "fold", "grep", "head", "hexdump", "jq",
+	"md5sum", "nl", "od", "paste", "rev", "rg", "sha1sum", "sha256sum", "sort", "tac", "tail", "tr", "uniq", "wc",
+}
+
+// line is a command that consists of simple commands alone.
+type line struct {
+	parts     [][]string // each of words that hold no character with a meaning of its own
+	operators []string   // between the parts: |, &&, || or ;
+}
+
+// literal returns the program and the arguments of a command that is one simple command (spec 4.4,
+// 8.2). It is run without a shell, so that what was read here is what runs.
 func literal(command string) ([]string, bool) {
+	l, ok := parseLine(command)
+	if !ok || len(l.parts) != 1 {
+		return nil, false
+	}
+	return l.parts[0], true
+}
+
+// parseLine reads a command that is simple commands, joined by pipes, &&, || and ; and nothing
+// else. Nothing is guessed: what is not surely such a command is none.
+func parseLine(command string) (l line, ok bool) {
 	odd := func(r rune) bool { return r < 0x20 || sanitize.Hidden(r) || r == utf8.RuneError }
 	if len(command) > MaxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
-		return nil, false
+		return l, false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash),
 		syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
-	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
-		return nil, false
+	if err != nil || len(file.Stmts) == 0 || len(file.Last) > 0 {
+		return l, false
 	}
-	stmt := file.Stmts[0]
-	call, simple := stmt.Cmd.(*syntax.CallExpr)
-	if !simple || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || stmt.Semicolon.IsValid() ||
-		len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 || len(call.Assigns) > 0 || len(call.Args) == 0 {
-		return nil, false
+	for i, stmt := range file.Stmts {
+		if last := i == len(file.Stmts)-1; stmt.Semicolon.IsValid() == last || !l.addStatement(stmt) {
+			return line{}, false
+		}
+		if i < len(file.Stmts)-1 {
+			l.operators = append(l.operators, ";")
+		}
 	}
-	argv := make([]string, 0, len(call.Args))
-	for _, word := range call.Args {
+	return l, true
+}
+
+// addStatement adds the simple commands of a statement in their order, and reports whether it
+// consists of such alone.
+func (l *line) addStatement(stmt *syntax.Stmt) bool {
+	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 ||
+		len(stmt.Comments) > 0 {
+		return false
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		if cmd.Op == syntax.PipeAll || cmd.X.Semicolon.IsValid() || !l.addStatement(cmd.X) {
+			return false
+		}
+		l.operators = append(l.operators, cmd.Op.String())
+		return l.addStatement(cmd.Y)
+	case *syntax.CallExpr:
+		return len(cmd.Assigns) == 0 && l.addCommand(cmd.Args)
+	default:
+		return false
+	}
+}
+
+func (l *line) addCommand(words []*syntax.Word) bool {
+	var argv []string
+	for _, word := range words {
 		arg, ok := literalWord(word)
 		if !ok {
-			return nil, false
+			return false
 		}
 		argv = append(argv, arg)
 	}
-	if !literalName(argv[0]) {
-		return nil, false
+	if len(argv) == 0 || !literalName(argv[0]) {
+		return false
 	}
-	return argv, true
+	piped := len(l.operators) > 0 && l.operators[len(l.operators)-1] == "|"
+	l.parts = append(l.parts, argv)
+	return !piped || slices.Contains(filters, argv[0])
+}
+
+// script writes the line for a shell, each word quoted where it needs to be: what was read is what
+// runs.
+func (l *line) script() string {
+	var b strings.Builder
+	for i, argv := range l.parts {
+		if i > 0 {
+			b.WriteString(" " + l.operators[i-1] + " ")
+		}
+		b.WriteString(quoted(argv))
+	}
+	return b.String()
 }
 
 // literalName reports whether a word names a program: by plain letters, because a person must be

@@ -97,13 +97,10 @@ func TestRuleAttacks(t *testing.T) {
 		}
 		return out
 	}
-	judge := func(command string, dir string, rules []regie.Rule) regie.Verdict {
-		arguments := map[string]any{"command": command}
-		if argv, ok := literal(command); ok {
-			arguments[regie.FieldCommand] = regie.Command{Argv: argv, Dir: dir}.String()
-		}
+	judge := func(command string, dir string, rules []regie.Rule, files ...approval.FileRule) regie.Verdict {
 		return approval.Decide(approval.Input{
-			Tool: Name, Kind: regie.KindAction, Risk: regie.RiskExternal, Signature: regie.HashOf([]byte(command)), Arguments: arguments, Rules: rules,
+			Tool: Name, Kind: regie.KindAction, Risk: regie.RiskExternal, Signature: regie.HashOf([]byte(command)),
+			Arguments: map[string]any{"command": command}, Rules: rules, Files: files, Runs: true, Parts: partsOf(command, dir),
 			WorkspaceID: workspace, SessionID: session, Now: time.Now(), Levels: []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}},
 		}).Verdict
 	}
@@ -117,11 +114,7 @@ func TestRuleAttacks(t *testing.T) {
 	}
 	// The same as rules of a file: for these commands, for every command, for every call.
 	ofFile := func(command, dir string, rules ...approval.FileRule) regie.Verdict {
-		arguments := map[string]any{"command": command}
-		if argv, ok := literal(command); ok {
-			arguments[regie.FieldCommand] = regie.Command{Argv: argv, Dir: dir}.String()
-		}
-		return judge(command, dir, approval.FileRules(rules, workspace, approval.FileCall{Tool: Name, Arguments: arguments, Runs: true}))
+		return judge(command, dir, nil, rules...)
 	}
 	var inFile []approval.FileRule
 	for _, command := range allowed {
@@ -143,8 +136,7 @@ func TestRuleAttacks(t *testing.T) {
 			t.Errorf("%q: got %s from rules of a file for other commands", command, got)
 		}
 		for _, name := range []string{Name, "shell.*", "*"} {
-			_, isLiteral := literal(command)
-			if got := ofFile(command, ".", approval.FileRule{Tool: name, Cwd: "**", Verdict: regie.VerdictAllow}); !isLiteral && got != regie.VerdictAsk {
+			if got := ofFile(command, ".", approval.FileRule{Tool: name, Cwd: "**", Verdict: regie.VerdictAllow}); partsOf(command, ".") == nil && got != regie.VerdictAsk {
 				t.Errorf("%q: got %s from a rule of a file for every command", command, got)
 			}
 			if got := ofFile(command, ".", approval.FileRule{Tool: name, Verdict: regie.VerdictForbid}); got != regie.VerdictForbid {
@@ -158,13 +150,63 @@ func TestRuleAttacks(t *testing.T) {
 		if got := judge(command, ".", rules(regie.VerdictAllow)); got != regie.VerdictAsk {
 			t.Errorf("%q: got %s from rules for other commands", command, got)
 		}
-		if _, ok := literal(command); !ok {
+		if partsOf(command, ".") == nil {
 			if got := judge(command, ".", rules(regie.VerdictForbid)); got != regie.VerdictMustAsk {
 				t.Errorf("%q may hold what is forbidden, and gets %s", command, got)
 			}
 		}
 	}
 	t.Logf("%d attacks on %d rules", len(ruleAttacks), len(allowed))
+}
+
+// partsOf are the simple commands of a command.
+func partsOf(command, dir string) (out []regie.Command) {
+	l, _ := parseLine(command)
+	for _, argv := range l.parts {
+		out = append(out, regie.Command{Argv: argv, Dir: dir})
+	}
+	return out
+}
+
+// TestLines holds joined commands to the rules for their parts, and to what no rule may cover.
+func TestLines(t *testing.T) {
+	rule := func(verdict regie.Verdict, argv ...string) approval.FileRule {
+		return approval.FileRule{Tool: Name, Argv: argv, Verdict: verdict}
+	}
+	rules := []approval.FileRule{rule(regie.VerdictForbid, "rm", "-rf", "x")}
+	for _, argv := range [][]string{{"ls"}, {"git", "status"}, {"sh"}, {"wc", "-l"}, {"head"}, {"xargs", "rm"}, {"sort"}, {"tee", "a"}, {"awk", "1"}, {"A=1"}} {
+		rules = append(rules, rule(regie.VerdictAllow, argv...))
+	}
+	for command, want := range map[string]regie.Verdict{
+		"ls && git status": regie.VerdictAllow, "ls ; git status": regie.VerdictAllow, "ls||git status": regie.VerdictAllow,
+		"git status | wc -l": regie.VerdictAllow, "git status | sort | head && ls": regie.VerdictAllow, "sh && ls": regie.VerdictAllow,
+		"ls && npm test": regie.VerdictAsk, "npm test; ls": regie.VerdictAsk, "ls | grep x": regie.VerdictAsk, "ls 'a b' && ls": regie.VerdictAsk,
+		"ls && rm -rf x": regie.VerdictForbid, "rm -rf x | wc -l": regie.VerdictForbid,
+		// What a shell makes of it cannot be compared: it might be what is forbidden.
+		"git status | sh": regie.VerdictMustAsk, "ls | xargs rm": regie.VerdictMustAsk, "ls | ./head": regie.VerdictMustAsk,
+		"ls | tee a": regie.VerdictMustAsk, "ls | awk 1": regie.VerdictMustAsk, "ls | sh | head": regie.VerdictMustAsk,
+		"ls |& head": regie.VerdictMustAsk, "ls & git status": regie.VerdictMustAsk, "ls && git status &": regie.VerdictMustAsk,
+		"ls && git status > x": regie.VerdictMustAsk, "ls 2>&1 | head": regie.VerdictMustAsk, "ls | head < x": regie.VerdictMustAsk,
+		"A=1 ls && ls": regie.VerdictMustAsk, "A=1 && ls": regie.VerdictMustAsk, "PATH=. ; ls": regie.VerdictMustAsk,
+		"ls && $(git status)": regie.VerdictMustAsk, "ls && `git status`": regie.VerdictMustAsk, "ls && git $X": regie.VerdictMustAsk,
+		"(ls && git status)": regie.VerdictMustAsk, "{ ls; git status; }": regie.VerdictMustAsk, "! ls | head": regie.VerdictMustAsk,
+		"ls && cd sub && git status": regie.VerdictMustAsk, "alias ls=rm; ls": regie.VerdictMustAsk, "set -f; ls": regie.VerdictMustAsk,
+		"ls\ngit status": regie.VerdictMustAsk, "ls &&\ngit status": regie.VerdictMustAsk, "ls; git status;": regie.VerdictMustAsk,
+		"ls && git status # x": regie.VerdictMustAsk, "ls && git sta*": regie.VerdictMustAsk, "time ls | head": regie.VerdictMustAsk,
+		"if ls; then ls; fi": regie.VerdictMustAsk, "ls && exec sh": regie.VerdictMustAsk, "f() { ls; }; ls": regie.VerdictMustAsk,
+	} {
+		got := approval.Decide(approval.Input{
+			Tool: Name, Kind: regie.KindAction, Risk: regie.RiskExternal, Runs: true, Arguments: map[string]any{"command": command},
+			Parts: partsOf(command, "."), Files: rules, WorkspaceID: regie.NewID(), Now: time.Now(),
+		}).Verdict
+		if got != want {
+			t.Errorf("%q: got %s, want %s", command, got, want)
+		}
+	}
+	l, ok := parseLine(`echo 'a  b'|cat&&ls "x y";true||false`)
+	if want := `echo 'a  b' | cat && ls 'x y' ; true || false`; !ok || l.script() != want {
+		t.Errorf("runs %q", l.script())
+	}
 }
 
 // TestScopesAreTheToolsOwn shows that a rule about a command says nothing of other tools, and that
@@ -178,6 +220,7 @@ func TestScopesAreTheToolsOwn(t *testing.T) {
 		want      bool
 	}{
 		{Name, map[string]any{regie.FieldCommand: value}, true},
+		{Name, map[string]any{regie.FieldCommand: regie.Command{Argv: []string{"git", "status"}, Dir: ".", Network: true}.String()}, false},
 		{"mcp.run", map[string]any{regie.FieldCommand: value}, false},
 		{Name, map[string]any{"command": "git status"}, false},
 		{Name, map[string]any{regie.FieldCommand: []any{"git", "status"}}, false},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -15,7 +16,7 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	if err := runnable(a); err != nil {
 		return regie.Preview{}, err
 	}
-	found, err := k.confined(ctx, inv)
+	found, err := k.confined(ctx, inv, a)
 	if err != nil {
 		return regie.Preview{}, err
 	}
@@ -23,11 +24,11 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	if err != nil {
 		return regie.Preview{}, err
 	}
-	argv, isLiteral := literal(a.Command)
+	network := k.box(a).Network()
 	p := regie.Preview{
-		Sentence:      k.sentence(found, a.Command, dir),
+		Sentence:      k.sentence(found, a, dir),
 		Diff:          "$ " + a.Command + "\n",
-		Preconditions: []regie.Precondition{{Kind: regie.PreconditionSandbox, Name: k.label(found)}},
+		Preconditions: []regie.Precondition{{Kind: regie.PreconditionSandbox, Name: k.label(found, a)}},
 		Once:          found.Tier == sandbox.None,
 	}
 	switch {
@@ -36,23 +37,43 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	case found.Tier == sandbox.None:
 		p.Warnings = append(p.Warnings, regie.Say(
 			"it is not confined: it can read, change and send anything you can; regie doctor says why"))
-	case k.sandbox.Network():
+	case network:
 		p.Warnings = append(p.Warnings, regie.Say("it can reach the network and send anything it can read"))
 	}
 	if k.snapshots == nil {
 		p.Warnings = append(p.Warnings, regie.Say("undo cannot restore the files that it changes"))
 	}
-	if !isLiteral {
+	command := k.command(ctx, inv, a)
+	switch {
+	case len(command.Parts) == 0:
 		p.Once = true
 		p.Warnings = append(p.Warnings, regie.Say("it runs in a shell, so it can only be allowed once"))
-	} else if found.Tier != sandbox.None {
-		command := regie.Command{Argv: argv, Dir: dir}
+	case found.Tier != sandbox.None:
 		p.Scopes = []regie.Scope{{
-			Field: regie.FieldCommand, Kind: regie.ScopeArgv, Value: command.String(),
-			Sentence: regie.Say("the command %s in %s, with any timeout", quoted(argv), directory(dir)),
+			Field: regie.FieldCommand, Kind: regie.ScopeArgv, Value: regie.CommandsValue(command.Parts),
+			Sentence: scopeSentence(command, dir),
 		}}
 	}
 	return p, nil
+}
+
+// scopeSentence says what the proposed rule of a call covers.
+func scopeSentence(command tool.CommandLine, dir string) regie.Sentence {
+	said := make([]string, len(command.Parts))
+	for i, part := range command.Parts {
+		said[i] = quoted(part.Argv)
+	}
+	all := strings.Join(slices.Compact(said), ", ")
+	switch alone := len(said) == 1; {
+	case alone && command.Network:
+		return regie.Say("the command %s in %s, with the network and any timeout", all, directory(dir))
+	case alone:
+		return regie.Say("the command %s in %s, with any timeout", all, directory(dir))
+	case command.Network:
+		return regie.Say("the commands %s in %s, each alone or joined, with the network", all, directory(dir))
+	default:
+		return regie.Say("the commands %s in %s, each alone or joined", all, directory(dir))
+	}
 }
 
 // runnable refuses an invalid command before any approval or preparation.
@@ -70,12 +91,12 @@ func runnable(a args) error {
 }
 
 // sentence says what is run and what confines it.
-func (k *toolkit) sentence(found sandbox.Found, command, dir string) regie.Sentence {
-	command, dir = short(command), directory(dir)
+func (k *toolkit) sentence(found sandbox.Found, a args, dir string) regie.Sentence {
+	command, dir := short(a.Command), directory(dir)
 	switch {
 	case found.Tier == sandbox.None:
 		return regie.Say("run %s in %s, WITHOUT a sandbox", command, dir)
-	case k.sandbox.Network():
+	case k.box(a).Network():
 		return regie.Say("run %s in %s, confined by %s, with the network", command, dir, string(found.Tier))
 	default:
 		return regie.Say("run %s in %s, confined by %s, without network", command, dir, string(found.Tier))

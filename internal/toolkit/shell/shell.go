@@ -1,6 +1,6 @@
 // Package shell is the toolkit that runs commands (spec 8.2): shell.shell_exec, confined as package
-// sandbox can on this machine. A command that is literal runs without a shell, and only such a one
-// can be allowed by a rule; anything else asks, each time.
+// sandbox can on this machine. A command that is literal runs without a shell. Rules allow such
+// commands, alone or joined by pipes, && and the like; anything else asks, each time.
 //
 // The toolkit starts no goroutine. What a call runs has ended, with everything that it started,
 // before the call returns.
@@ -55,6 +55,7 @@ type Config struct {
 
 type toolkit struct {
 	sandbox   *sandbox.Sandbox
+	online    *sandbox.Sandbox // of a command that asks for the network
 	snapshots *snapshot.Store
 	most      time.Duration
 }
@@ -63,19 +64,23 @@ type args struct {
 	Command string `json:"command" jsonschema:"the command line, for a POSIX shell or bash"`
 	Cwd     string `json:"cwd,omitempty" jsonschema:"the directory to run it in, relative to the workspace; the workspace itself where it is left out"`
 	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds after which it is ended, with everything that it has started; 30 where it is left out"`
+	Network bool   `json:"network,omitempty" jsonschema:"the command needs other machines, such as npm install; a person is asked for that, so leave it out where it does not"`
 }
 
 // Tools returns shell.shell_exec (spec 8.2).
 func Tools(c Config) ([]tool.Tool, error) {
 	k := &toolkit{sandbox: c.Sandbox, snapshots: c.Snapshots, most: c.MaxTimeout}
+	if c.Sandbox != nil {
+		k.online = c.Sandbox.Online()
+	}
 	if k.most <= 0 {
 		k.most = MaxTimeout
 	}
 	t, err := tool.New(regie.ToolDefinition{
 		Name: Name, Aliases: []string{"shell_exec"}, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal, Timeout: k.most + ending,
-		Description: "Run a command in the workspace. A person is asked, unless a rule allows exactly this command; one plain command without pipes, " +
-			"redirections, variables or wildcards can be allowed for longer. Standard input is empty. It can write only in the workspace and in a temporary directory, " +
-			"and mostly has no network. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end, " +
+		Description: "Run a command in the workspace. A person is asked, unless a rule allows exactly this command; plain commands, alone or joined by |, &&, || or ;, " +
+			"without redirections, variables or wildcards, can be allowed for longer. Standard input is empty. It can write only in the workspace and in a temporary directory, " +
+			"and has no network unless network is true. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end, " +
 			"and which files it changed. " +
 			"Use the files tools to read and change files.",
 	}, tool.Handler[args]{
@@ -130,32 +135,51 @@ func place(inv *tool.Invocation, a args) (dir string, err error) {
 	return path.Clean(at.Path), nil
 }
 
-// command returns the literal command of a call, for comparison with rules; false where its
-// directory is unknown. A path through a link differs from the written one.
-func (k *toolkit) command(inv *tool.Invocation, a args) (regie.Command, bool) {
-	argv, ok := literal(a.Command)
-	if !ok {
-		return regie.Command{}, false
+// command returns what rules and modes compare of a call: the simple commands that it consists of,
+// none where its directory is unknown. A path through a link differs from the written one.
+func (k *toolkit) command(ctx context.Context, inv *tool.Invocation, a args) tool.CommandLine {
+	found, err := k.confined(ctx, inv, a)
+	out := tool.CommandLine{
+		Network:  k.asksNetwork(a),
+		Confined: err == nil && found.Tier != sandbox.None && !k.box(a).Network(),
 	}
+	l, ok := parseLine(a.Command)
 	dir, err := place(inv, a)
-	if err != nil {
-		return regie.Command{}, false
+	if !ok || err != nil {
+		return out
 	}
-	return regie.Command{Argv: argv, Dir: dir}, true
+	for _, argv := range l.parts {
+		out.Parts = append(out.Parts, regie.Command{Argv: argv, Dir: dir, Network: out.Network})
+	}
+	return out
 }
 
+// asksNetwork reports whether a call asks for a network that commands do not have anyway.
+func (k *toolkit) asksNetwork(a args) bool { return a.Network && !k.sandbox.Network() }
+
+// box is the sandbox of a call.
+func (k *toolkit) box(a args) *sandbox.Sandbox {
+	if k.asksNetwork(a) {
+		return k.online
+	}
+	return k.sandbox
+}
+
+// networkMark ends the label of a sandbox with the network.
+const networkMark = "+network"
+
 // label is what a command runs under, as a precondition names it.
-func (k *toolkit) label(found sandbox.Found) string {
-	if k.sandbox.Network() && found.Tier != sandbox.None {
-		return string(found.Tier) + "+network"
+func (k *toolkit) label(found sandbox.Found, a args) string {
+	if k.box(a).Network() && found.Tier != sandbox.None {
+		return string(found.Tier) + networkMark
 	}
 	return string(found.Tier)
 }
 
 // confined returns the confinement of a call. It refuses the call where the sandbox that the
 // settings demand does not work, and without confinement in an unattended run.
-func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.Found, error) {
-	found := k.sandbox.For(ctx, inv.Workspace.Root)
+func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation, a args) (sandbox.Found, error) {
+	found := k.box(a).For(ctx, inv.Workspace.Root)
 	switch {
 	case ctx.Err() != nil:
 		return found, ctx.Err()
@@ -171,24 +195,24 @@ func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.F
 
 // mustAsk returns why a person decides each time regardless of the rules: nothing confines the
 // command.
-func (k *toolkit) mustAsk(ctx context.Context, inv *tool.Invocation, _ args) []regie.Sentence {
-	if found, err := k.confined(ctx, inv); err == nil && found.Tier == sandbox.None {
+func (k *toolkit) mustAsk(ctx context.Context, inv *tool.Invocation, a args) []regie.Sentence {
+	if found, err := k.confined(ctx, inv, a); err == nil && found.Tier == sandbox.None {
 		return []regie.Sentence{regie.Say("commands are not confined here: a person decides each time")}
 	}
 	return nil
 }
 
 // check compares what the command would run under now with what the person was shown.
-func (k *toolkit) check(ctx context.Context, inv *tool.Invocation, _ args, preconditions []regie.Precondition) error {
-	found, err := k.confined(ctx, inv)
+func (k *toolkit) check(ctx context.Context, inv *tool.Invocation, a args, preconditions []regie.Precondition) error {
+	found, err := k.confined(ctx, inv, a)
 	if err != nil {
 		return err
 	}
 	for _, p := range preconditions {
-		if p.Kind == regie.PreconditionSandbox && p.Name != k.label(found) {
+		if p.Kind == regie.PreconditionSandbox && p.Name != k.label(found, a) {
 			return regie.Errorf(regie.CodeStalePreview,
 				"the command would run under other conditions than were shown (%s, not %s): it has to be approved anew",
-				k.label(found), p.Name)
+				k.label(found, a), p.Name)
 		}
 	}
 	return nil
@@ -203,7 +227,7 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 	if err := k.check(ctx, inv, a, inv.Preconditions); err != nil {
 		return nil, err
 	}
-	found, err := k.confined(ctx, inv)
+	found, err := k.confined(ctx, inv, a)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +247,7 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 		return nil, err
 	}
 	argv, _ := literal(a.Command)
-	return json.Marshal(intent{Sandbox: k.label(found), Argv: argv, Dir: dir, Tree: tree})
+	return json.Marshal(intent{Sandbox: k.label(found, a), Argv: argv, Dir: dir, Tree: tree})
 }
 
 // run runs the command. It fails with NotDone only where the command was never started; after a
@@ -233,8 +257,8 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	if err := json.Unmarshal(inv.Intent, &intended); err != nil {
 		return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeInternal, "the call was not prepared: %v", err)}
 	}
-	found, err := k.confined(ctx, inv)
-	if err == nil && k.label(found) != intended.Sandbox {
+	found, err := k.confined(ctx, inv, a)
+	if err == nil && k.label(found, a) != intended.Sandbox {
 		err = regie.Errorf(regie.CodeNoSandbox,
 			"the sandbox is not the one that the command was prepared for: nothing was run")
 	}
@@ -245,16 +269,18 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
-	argv, ok := literal(a.Command)
-	if !ok {
-		argv = append(shellArgv(), a.Command)
+	argv := append(shellArgv(), a.Command)
+	if l, ok := parseLine(a.Command); ok && len(l.parts) == 1 {
+		argv = l.parts[0]
+	} else if ok {
+		argv = append(shellArgv(), l.script())
 	}
 	timeout := min(time.Duration(a.Timeout)*time.Second, k.most)
 	if timeout <= 0 {
 		timeout = min(defaultTimeout, k.most)
 	}
 	said, show := sandbox.NewExcerpt(excerpt), &shown{tell: inv.Output}
-	result, err := k.sandbox.Run(ctx, sandbox.Command{
+	result, err := k.box(a).Run(ctx, sandbox.Command{
 		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)),
 		Tier: found.Tier, Timeout: timeout, Left: inv.Left,
 		Output: func(p []byte) {

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -208,7 +209,8 @@ func TestLabels(t *testing.T) {
 		{sandbox.Config{Tier: sandbox.Landlock, Network: true}, "git status", "run git status in ./, confined by landlock, with the network", "send anything", "landlock+network", 2, false},
 		{sandbox.Config{Tier: sandbox.None}, "git status", "run git status in ./, WITHOUT a sandbox", "it is not confined", "none", 0, true},
 		{sandbox.Config{Tier: sandbox.None, Network: true}, "git status", "run git status in ./, WITHOUT a sandbox", "it is not confined", "none", 0, true},
-		{sandbox.Config{Tier: sandbox.Bubblewrap}, "git status | cat", "run git status | cat in ./, confined by bubblewrap, without network", "it runs in a shell", "bubblewrap", 0, false},
+		{sandbox.Config{Tier: sandbox.Bubblewrap}, "git status | cat", "run git status | cat in ./, confined by bubblewrap, without network", "", "bubblewrap", 2, false},
+		{sandbox.Config{Tier: sandbox.Bubblewrap}, "git status | sh", "run git status | sh in ./, confined by bubblewrap, without network", "it runs in a shell", "bubblewrap", 0, false},
 	} {
 		d := newDesk(t, row.config)
 		inv := d.invocation(map[string]any{"command": row.command})
@@ -225,6 +227,36 @@ func TestLabels(t *testing.T) {
 		}
 		if got := tool.MustAsk(t.Context(), d.tool, inv); (len(got) > 0) != row.asks {
 			t.Errorf("%+v: must ask: %v", row.config, got)
+		}
+	}
+}
+
+// TestNetwork shows that a command reaches others exactly if its call asks for the network, and
+// that the person reads so.
+func TestNetwork(t *testing.T) {
+	for _, tier := range []sandbox.Tier{sandbox.Bubblewrap, sandbox.Landlock} {
+		d := newDesk(t, sandbox.Config{Tier: tier})
+		server, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		_, port, _ := net.SplitHostPort(server.Addr().String())
+		for _, network := range []bool{false, true} {
+			arguments := map[string]any{"command": "exec 3<>/dev/tcp/127.0.0.1/" + port, "network": network}
+			inv := d.invocation(arguments)
+			said, _ := tool.DescribeCall(t.Context(), d.tool, inv)
+			line, _ := tool.Command(t.Context(), d.tool, inv)
+			got := d.call(t.Context(), arguments)
+			if reached := strings.HasPrefix(got.Result, "exit code: 0"); reached != network || line.Network != network ||
+				line.Confined == network || strings.HasSuffix(said.Sentence.String(), "with the network") != network {
+				t.Errorf("%s with network %v: %q, %+v, %q", tier, network, got.Result, line, said.Sentence)
+			}
+			inv = d.invocation(arguments)
+			inv.Preconditions = []regie.Precondition{{Kind: regie.PreconditionSandbox, Name: string(tier)}}
+			if _, problem := tool.Prepare(t.Context(), d.tool, inv); (problem != nil) != network {
+				t.Errorf("%s with network %v under an approval without one: %+v", tier, network, problem)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
@@ -89,7 +90,9 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 		names(changed.Names, changed.Uncovered)))
 	say(changed.Aside, regie.Say("it changed ignored or special files, which undo cannot restore"))
 	say(changed.Git, regie.Say("it changed the history of the repository, its branches, tags or stashes"))
-	say(!confined, regie.Say("it was not confined to the workspace: its other effects are unknown"))
+	online := strings.HasSuffix(intended.Sandbox, networkMark)
+	say(online, regie.Say("it had the network: what it did there is unknown"))
+	say(!confined && !online, regie.Say("it was not confined to the workspace: its other effects are unknown"))
 	if left.IsZero() {
 		return changed.Files, nil
 	}
