@@ -139,8 +139,8 @@ func keyed(t *testing.T, key string) string {
 func TestFirstMinute(t *testing.T) {
 	t.Parallel()
 	for lang, words := range map[string]map[string]string{
-		"en": {"which": "Which?", "address": "http://127.0.0.1:8000/v1):", "key": "empty for none):", "model": "name):", "prompt": "/help", "openai": "using openai with the model gpt-5.4 (OPENAI_API_KEY)", "ollama": "using ollama with the model qwen3:8b (found on this machine)"},
-		"fr": {"which": "Lequel ?", "address": "http://127.0.0.1:8000/v1) :", "key": "vide s'il n'y en a pas) :", "model": "nom) :", "prompt": "/help", "openai": "openai répond avec le modèle gpt-5.4 (OPENAI_API_KEY)", "ollama": "ollama répond avec le modèle qwen3:8b (trouvé sur cette machine)"},
+		"en": {"which": "Which? (Enter for 1):", "address": "http://127.0.0.1:8000/v1):", "key": "empty for none):", "model": "Enter for large-1):", "prompt": "/help", "openai": "using openai with the model gpt-5.4 (OPENAI_API_KEY)", "ollama": "using ollama with the model qwen3:8b (found on this machine)"},
+		"fr": {"which": "Lequel ? (Entrée pour 1) :", "address": "http://127.0.0.1:8000/v1) :", "key": "vide s'il n'y en a pas) :", "model": "Entrée pour large-1) :", "prompt": "/help", "openai": "openai répond avec le modèle gpt-5.4 (OPENAI_API_KEY)", "ollama": "ollama répond avec le modèle qwen3:8b (trouvé sur cette machine)"},
 	} {
 		for _, columns := range []int{40, 80, 200} { // at each width lines end at words: the terminal breaks none
 			at := fmt.Sprintf("%s-%d", lang, columns)
@@ -228,7 +228,7 @@ func TestSetupInterrupted(t *testing.T) {
 	t.Parallel()
 	address := keyed(t, "sk-right-canary-0123")
 	term := newNewcomer(t, "regie setup --provider demo; regie setup", "export REGIE_LANG=en")
-	term.shows("Which?")
+	term.shows("Which? (Enter for 1):")
 	before := term.stored()
 	term.enter("2")
 	term.shows("http://127.0.0.1:8000/v1):")

@@ -43,6 +43,7 @@ func runServer(ctx context.Context, env *environment, s app.ServeConfig) error {
 	}
 	s.Addr, s.Version = cmp.Or(s.Addr, env.config.File.Listen, config.DefaultListen), version
 	env.detectModel(ctx)
+	env.offerModel(ctx)
 	if root, foundBy, err := env.findWorkspace(ctx, "", false); err == nil { // at home, a directory of Regie's own
 		s.Root, s.FoundBy = root, foundBy
 	}

@@ -22,7 +22,7 @@ func newTrustCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust [DIR]", Args: checkArgCount(0, 1),
 		Short: env.T("Trust or distrust a workspace's instructions to agents"),
-		Long:  env.T("Show what the files of a workspace give to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they are in force, exactly as they are: any change disables them until you have reviewed it. Rules that forbid or ask, and limits that lower, need no trust.\n\nTrust does not carry over to a moved workspace, or to another one at the same path."),
+		Long:  env.T("Show what the files of a workspace give to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, the slash commands in .regie/commands, and the MCP servers in .mcp.json. AGENTS.md is sent to the model in any case. Once you trust them they are in force, exactly as they are: any change disables them until you have reviewed it. Rules that forbid or ask, and limits that lower, need no trust.\n\nTrust does not carry over to a moved workspace, or to another one at the same path."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if revoke {
 				return revokeTrust(env, args)
@@ -80,8 +80,11 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 // showProject prints what a workspace holds for agents, and whether it is trusted.
 func showProject(env *environment, p *printer, seen *app.Project) {
 	p.printLine("%s", env.joinPair(sanitize.Line(seen.Root), describeTrust(env, seen)))
-	if len(seen.Files)+len(seen.Odd) == 0 {
-		p.printText("", "this workspace has nothing for agents: no settings, skills or MCP servers")
+	switch {
+	case seen.Instructions:
+		p.printText("  ! ", "AGENTS.md is sent to the model with every run, whether you trust this workspace or not")
+	case len(seen.Files)+len(seen.Odd) == 0:
+		p.printText("", "this workspace has nothing for agents: no settings, skills, commands or MCP servers")
 	}
 	for _, err := range []error{seen.Damaged, seen.Unread, seen.Broken, seen.ServersBroken} {
 		if err != nil {

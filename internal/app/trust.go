@@ -2,10 +2,12 @@ package app
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/trust"
 	"github.com/regie-run/regie/internal/workspace"
@@ -53,6 +55,8 @@ type Project struct {
 	Broken, Unread, Damaged error `json:"-"`
 	// ServersBroken is why .mcp.json names no servers.
 	ServersBroken error `json:"-"`
+	// Instructions says that the workspace has an AGENTS.md, which each run sends, trusted or not.
+	Instructions bool `json:"agents_md,omitempty"`
 	// Apart says that a file of settings was named, so that the workspace's does not count.
 	Apart bool `json:"settings_not_read,omitempty"`
 
@@ -136,6 +140,8 @@ func LookProject(c config.Config, root string) (Project, error) {
 	if data, there := seen.content.Data(trust.ServersFile); there && !c.Apart {
 		out.Servers, out.ServersBroken = projectServers(c, root, data)
 	}
+	_, err = os.Lstat(filepath.Join(root, prompt.AgentsFile))
+	out.Instructions = err == nil
 	set := skill.Load(ofWorkspace(&seen.content))
 	out.Skills, out.Notices = set.Skills, set.Notices
 	return out, nil
