@@ -245,6 +245,51 @@ func TestSetupInterrupted(t *testing.T) {
 	}
 }
 
+// TestSetup_AddressEdited: an address needs no scheme and is corrected with the arrow keys; one of
+// another machine is asked about. Enter takes what each question offers.
+func TestSetup_AddressEdited(t *testing.T) {
+	t.Parallel()
+	host := strings.TrimSuffix(strings.TrimPrefix(keyed(t, "sk-right-canary-0123"), "http://1"), "/v1")
+	term := newNewcomer(t, "regie setup", "export REGIE_LANG=en")
+	term.shows("Which? (Enter for 1):")
+	term.enter("2")
+	term.shows("http://127.0.0.1:8000/v1):")
+	term.types(host)
+	for range host {
+		term.press("Left")
+	}
+	term.enter("1")
+	term.shows("empty for none):")
+	term.enter("sk-right-canary-0123")
+	term.shows("Enter for large-1):")
+	term.enter("")
+	term.shows("exit=0")
+	if got := term.stored(); !strings.Contains(got, "base_url: http://1"+host) || !strings.Contains(got, "large-1") {
+		t.Errorf("stored: %s", got)
+	}
+	other := newNewcomer(t, "regie setup", "export REGIE_LANG=en")
+	other.shows("Which? (Enter for 1):")
+	other.enter("2")
+	other.shows("http://127.0.0.1:8000/v1):")
+	other.enter("models.example:8000")
+	other.sees("1. https://models.example:8000", "2. http://models.example:8000 (others on the network can read everything")
+}
+
+// TestDemo_OffersModel: a key that appears after the demo was chosen is offered.
+func TestDemo_OffersModel(t *testing.T) {
+	t.Parallel()
+	term := newNewcomer(t, "regie setup --provider demo; regie run hello; export OPENAI_API_KEY=sk-canary-0123456789; regie", "export REGIE_LANG=en")
+	term.shows("Choose it now? [y/N]")
+	if got := strings.Count(term.joined(), "although a model could: openai; regie setup"); got != 1 {
+		t.Errorf("offered %d times:\n%s", got, term.joined())
+	}
+	term.enter("y")
+	term.shows("Which? (Enter for 1):")
+	if screen := term.joined(); !strings.Contains(screen, "1. openai, as it is configured (OPENAI_API_KEY)") {
+		t.Errorf("%s", screen)
+	}
+}
+
 // TestSetupOverruled: where the person's own file names another provider, setup says that it goes
 // first.
 func TestSetupOverruled(t *testing.T) {

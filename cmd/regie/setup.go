@@ -308,7 +308,7 @@ func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
 	return d.chooseModel(ctx, p)
 }
 
-// completeAddress asks how a server of another machine is reached where its address does not say it.
+// completeAddress asks how a server of another machine is reached where its address does not say.
 func (d *setupDialog) completeAddress(address string) (string, error) {
 	if address = config.CompleteAddress(address); strings.Contains(address, "://") {
 		return address, nil

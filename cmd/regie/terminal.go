@@ -38,8 +38,8 @@ func (o *output) Write(data []byte) (int, error) {
 // Fd is the descriptor, for those who ask whether it is a terminal.
 func (o *output) Fd() uintptr { return o.file.Fd() }
 
-// readRaw has a terminal hand over each key, unshown, until restore is called, also where the program
-// is terminated meanwhile. restoring is setTermios or forgetTermios.
+// readRaw has a terminal hand over each key, unshown, until restore is called, also where the
+// program is terminated meanwhile. restoring is setTermios or forgetTermios.
 func readRaw(file *os.File, restoring uint) (restore func()) {
 	fd := int(file.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)

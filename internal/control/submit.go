@@ -199,8 +199,8 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 	return in.Policy.Validate()
 }
 
-// checkAllowed returns CodeBadPattern where a run would allow tools that it does not have. Servers of
-// the workspace are asked only where no other tool matches.
+// checkAllowed returns CodeBadPattern where a run would allow tools that it does not have. Servers
+// of the workspace are asked only where no other tool matches.
 func (r *Rounds) checkAllowed(ctx context.Context, in *dispatch.RunRequest) error {
 	tools := r.Tools(ctx)
 	if len(in.Policy.Allow) == 0 || tools.CheckPatterns(in.Policy.Allow) == nil {

@@ -99,8 +99,8 @@ func (r *Registry) Nearest(name string) []string {
 	return nearestNames(name, names)
 }
 
-// CheckPatterns returns CodeBadPattern, with the names that look like it, for a pattern that matches
-// no tool. A toolkit that is away for now may have any.
+// CheckPatterns returns CodeBadPattern, with the names that look like it, for a pattern that
+// matches no tool. A toolkit that is away for now may have any.
 func (r *Registry) CheckPatterns(patterns []string) error {
 	for _, pattern := range patterns {
 		matches := func(e *entry) bool {
