@@ -74,6 +74,7 @@ type Engine struct {
 	config     config.Config
 	providers  *providerSets
 	masked     atomic.Pointer[tool.Mask]
+	dotenv     dotenvMasks
 	readOnly   bool // runs nothing
 
 	mu    sync.Mutex
@@ -208,6 +209,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	}
 	e.providers = newProviderSets(&e.config, o.Models)
 	e.masked.Store(newMask(&e.config, e.token, nil))
+	places.mask = func(root string) *tool.Mask { return e.dotenv.maskOf(e.masked.Load(), root) }
 	store.SetSlots(o.Config.File.Slots.Capacity())
 	store.SetHolder(e.holder)
 	settings := engine.Config{
@@ -218,7 +220,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		UserData:      places.userData, Files: places.fileSettings, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
-		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: places.mask,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks

@@ -51,7 +51,7 @@ func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocatio
 		Left:       x.cfg.Left,
 	}
 	if x.cfg.Mask != nil {
-		inv.Mask = x.cfg.Mask()
+		inv.Mask = x.cfg.Mask(x.workspace.Root)
 	}
 	if x.cfg.Progress != nil {
 		session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
