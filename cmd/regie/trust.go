@@ -93,6 +93,13 @@ func showProject(env *environment, p *printer, seen *app.Project) {
 	}
 	showKeys(env, p, seen)
 	showServers(env, p, seen)
+	if len(seen.Commands) > 0 {
+		p.printText("\n", "Slash commands, which send these messages for you:")
+	}
+	for i := range seen.Commands {
+		c := &seen.Commands[i]
+		p.printLine("  %s", env.joinPair("/"+c.Name, sanitize.Line(cmp.Or(c.Description, sanitize.Clip(c.Body, 200)))))
+	}
 	if len(seen.Skills)+len(seen.Notices) > 0 {
 		p.printText("\n", "Skills, which an agent reads when a task is about what they say:")
 	}
@@ -235,6 +242,10 @@ func tellProject(env *environment, root string) {
 	if skills, settings, servers := seen.Dormant(); skills+settings+servers > 0 && seen.Unread == nil {
 		env.notef("! this workspace has skills (%d), settings (%d) and MCP servers (%d) for agents; %s; they are ignored until you review them with regie trust",
 			skills, settings, servers, describeTrust(env, &seen))
+	}
+	if len(seen.Commands) > 0 && !seen.Trusted() && seen.Unread == nil {
+		env.notef("! slash commands of this workspace that do not count until you trust them: %d; regie trust shows them",
+			len(seen.Commands))
 	}
 	if refused := seen.Refused(); len(refused)+seen.Allowing > 0 && !seen.Apart {
 		env.notef("! some settings in .regie/regie.yaml are ignored in a workspace's file: regie trust --show says where they belong")

@@ -25,6 +25,10 @@ type Config struct {
 	Look Look
 	// Skills writes the skills of the workspace, a line each; nil has none.
 	Skills func(note func(line string))
+	// Commands returns the slash commands of the workspace as they are now; nil has none.
+	Commands func() []CustomCommand
+	// History keeps the slash commands that are typed; nil keeps none.
+	History *History
 	// Settings is the fingerprint of a provider's settings, for /model.
 	Settings func(provider string) regie.Hash
 	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
@@ -108,6 +112,8 @@ type Conversation struct {
 	Later        map[regie.ID]bool // what was put off
 	Interrupting bool
 	own          regie.ID // the call of a command that the person gave, until its round has ended
+	custom       []SlashCommand // of the workspace, as they were at customAt
+	customAt     time.Time
 	past         *Past    // which is being shown
 
 	// Asking names the request that is under way and may take a while.

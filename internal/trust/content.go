@@ -19,6 +19,8 @@ const (
 	ConfigFile = Dir + "/regie.yaml"
 	// ServersFile names MCP servers, as several programs read it.
 	ServersFile = ".mcp.json"
+	// CommandsDir holds slash commands.
+	CommandsDir = Dir + "/commands"
 	// SkillsDir and SharedSkillsDir hold agent skills: Regie's own, and those that several programs
 	// read.
 	SkillsDir       = Dir + "/skills"
