@@ -53,6 +53,8 @@ type Workspace struct {
 	// FoundBy says how Root was detected: "regie", "git", "directory" (spec 8.1).
 	FoundBy   string    `json:"found_by,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
+	// LastActive is when something last happened in one of its sessions; a list alone has it.
+	LastActive time.Time `json:"last_active,omitzero"`
 }
 
 // User is a person with credentials. The embedded default has exactly one (spec 11.2).

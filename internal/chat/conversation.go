@@ -111,10 +111,10 @@ type Conversation struct {
 	Due          bool              // the session waits for something that the person was not asked yet
 	Later        map[regie.ID]bool // what was put off
 	Interrupting bool
-	own          regie.ID // the call of a command that the person gave, until its round has ended
+	own          regie.ID       // the call of a command that the person gave, until its round has ended
 	custom       []SlashCommand // of the workspace, as they were at customAt
 	customAt     time.Time
-	past         *Past    // which is being shown
+	past         *Past // which is being shown
 
 	// Asking names the request that is under way and may take a while.
 	Asking string
