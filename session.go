@@ -92,6 +92,19 @@ type Session struct {
 	ForkedFrom *ForkPoint `json:"forked_from,omitempty"`
 }
 
+// Execution is what an AUTOMATION session came from and came to (spec 5.3).
+type Execution struct {
+	// Trigger is MANUAL, or SCHEDULED with the instant that it was due at.
+	Trigger      string     `json:"trigger"`
+	ScheduledFor time.Time  `json:"scheduled_for,omitzero"`
+	StartedAt    time.Time  `json:"started_at"`
+	EndedAt      time.Time  `json:"ended_at,omitzero"`
+	RoundTrips   int        `json:"round_trips"` // the model's replies
+	Tokens       int64      `json:"tokens"`
+	Cost         Spending   `json:"cost"`
+	EndReason    SessionEnd `json:"end_reason,omitempty"`
+}
+
 // ForkPoint is where a session was forked (decision 17): up to and with the message at Seq of
 // another session. What lies behind it, the files of the workspace among it, is not part of the
 // fork.

@@ -290,6 +290,24 @@ func TestDemo_OffersModel(t *testing.T) {
 	}
 }
 
+// TestChat_FinishedMeanwhile: what finished without a person opens the next visits, until it was
+// looked at.
+func TestChat_FinishedMeanwhile(t *testing.T) {
+	t.Parallel()
+	term := newNewcomer(t, "for job in a b c d; do regie run --provider demo \"hello $job\" < /dev/null > /dev/null 2>&1; done; regie --provider demo --plain\n"+
+		"regie sessions show last; regie --provider demo --plain", "export REGIE_LANG=en")
+	term.shows(">")
+	line := regexp.MustCompile(`finished while you were away: hello d \(\w{8}\), hello c \(\w{8}\), hello b \(\w{8}\), 1\s+more; see regie sessions list, show ID`)
+	if got := strings.Join(strings.Fields(term.joined()), " "); !line.MatchString(got) {
+		t.Errorf("%s", got)
+	}
+	term.press("C-d")
+	term.until("another visit", func() bool { return strings.Count(term.joined(), "finished while you were away: hello c (") == 1 })
+	if got := term.joined(); strings.Count(got, "hello d (") != 1 { // it was shown
+		t.Errorf("%s", got)
+	}
+}
+
 // TestSetupOverruled: where the person's own file names another provider, setup says that it goes
 // first.
 func TestSetupOverruled(t *testing.T) {

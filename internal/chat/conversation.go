@@ -10,6 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -199,6 +200,7 @@ func (c *Conversation) TakeUp(past *Past) {
 // Begin takes up the chat that was asked for, where one was.
 func (c *Conversation) Begin(failed func(error)) {
 	if c.Continue == "" {
+		c.noteFinished()
 		return
 	}
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
@@ -208,7 +210,39 @@ func (c *Conversation) Begin(failed func(error)) {
 				failed(err)
 			} else {
 				c.goOn(past)
+				c.noteFinished()
 			}
+		}
+	})
+}
+
+// shownFinished is how many sessions are named that have finished meanwhile.
+const shownFinished = 3
+
+// noteFinished says in one line what has finished in this workspace since the person last looked
+// (decision 74).
+func (c *Conversation) noteFinished() {
+	if c.Unattended {
+		return
+	}
+	filter := store.SessionFilter{Root: c.Request.Root, Limit: 100}
+	loadBeside(c, func(ctx context.Context) ([]store.SessionSummary, error) {
+		found, err := c.Control.Sessions(ctx, filter)
+		if regie.CodeOf(err) == regie.CodeNotFound { // no run was made here
+			err = nil
+		}
+		return found, err
+	}, func(found []store.SessionSummary) {
+		found = slices.DeleteFunc(found, func(s store.SessionSummary) bool { return !s.Finished || s.ID == c.Session })
+		var names []string
+		for i := range found[:min(len(found), shownFinished)] {
+			names = append(names, sanitize.Line(truncateLine(found[i].Name, 40))+" ("+Short(found[i].ID)+")")
+		}
+		if more := len(found) - len(names); more > 0 {
+			names = append(names, c.Text.T("%d more", more))
+		}
+		if len(names) > 0 {
+			c.Note(c.Text.T("finished while you were away: %s; see regie sessions list, show ID", strings.Join(names, ", ")))
 		}
 	})
 }
