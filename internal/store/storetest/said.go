@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -60,6 +62,9 @@ func names(w *World) {
 	in.Message.ClientID = "key"
 	accepted, err := w.Store.Submit(w.Ctx, in)
 	w.must(err)
+	active := resultOf(w.Store.LastActive(w.Ctx))(w)
+	w.equal("active workspaces", len(active), 1)
+	w.equal("last active", active[w.Workspace.ID], accepted.Message.Time.Truncate(time.Microsecond))
 	for id, want := range map[string]bool{"key": true, "other": false, "": false} {
 		known, err := w.Store.Known(w.Ctx, in.SessionID, id)
 		w.must(err)
