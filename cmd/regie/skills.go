@@ -85,7 +85,7 @@ func skillLines(env *environment, root string, set *app.SkillSet, line func(form
 	}
 }
 
-// customCommands returns the slash commands of a workspace, and the skills that the agent has there.
+// customCommands returns the slash commands of a workspace, and the skills of the agent there.
 func customCommands(env *environment, root string) (out []chat.CustomCommand) {
 	for _, c := range app.Commands(env.config, root) {
 		out = append(out, chat.CustomCommand{Name: c.Name, About: c.Description, Expand: c.Expand})

@@ -8,8 +8,8 @@ import (
 )
 
 // TestTrustAtATerminal: a person sees what would count, and only a yes makes it so; the chat lists
-// the skills, and the model is told of them. The workspace's slash commands, and the skills as such,
-// send their messages from then on.
+// the skills, and the model is told of them. The workspace's slash commands, and the skills as
+// such, send their messages from then on.
 func TestTrustAtATerminal(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("Hello."), reply("Hello."), reply("Hello."))

@@ -130,7 +130,7 @@ func dotenvSecrets(file, text string) (out []tool.Secret) {
 			value += "\n" + password
 		}
 		for line := range strings.Lines(strings.ReplaceAll(value, `\n`, "\n")) {
-			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") && !plainValue.MatchString(line) {
 				out = append(out, tool.Secret{Name: file + " " + name, Value: line})
 			}
 		}

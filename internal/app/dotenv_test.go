@@ -24,6 +24,7 @@ canaryLine7AAA
 canaryLine8BBB
 -----END KEY-----"
 ESCAPED_KEY="-----BEGIN\ncanaryLine9CCC\n-----END"
+LOCAL_URL=postgres://postgres:postgres@localhost/app
 GH=ghp_canary10
 EMPTY_KEY=
 SHORT_KEY=abc1234
@@ -53,7 +54,7 @@ LAST_KEY=canary-last-12
 		}
 	}
 	for _, plain := range []string{
-		"abc1234", "true", "production", "auth.example.com:8080", "http://localhost:3000/auth", "my_session", "Authorization2",
+		"postgres", "abc1234", "true", "production", "auth.example.com:8080", "http://localhost:3000/auth", "my_session", "Authorization2",
 		"/home/me/key.pem", "8640000000", "X-Api-Key-1", "localhost", "your-key-here-1", "2026.11.27-abcdef", "not-a-variable-1", "-----BEGIN KEY-----",
 	} {
 		if got := m.Text(plain); got != plain {

@@ -17,8 +17,8 @@ const (
 	maxHistoryFile, maxHistoryLine = 4 << 20, 2 << 10
 )
 
-// History keeps the slash commands that a person types, in a private file beside the store. Messages
-// are in the store already. It is a convenience: what cannot be read or written is left out.
+// History keeps the slash commands that a person types, in a private file beside the store, which
+// has their messages. It is a convenience: what cannot be read or written is left out.
 type History struct {
 	mu   sync.Mutex
 	file string

@@ -70,8 +70,8 @@ func SlashCommands(t *i18n.Printer) []SlashCommand {
 	}
 }
 
-// CustomCommand is a slash command of a workspace, or a skill that is used by its name: Expand makes
-// the message of what was typed behind it.
+// CustomCommand is a slash command of a workspace, or a skill that is used by its name: Expand
+// makes the message of what was typed behind it.
 type CustomCommand struct {
 	Name, About string
 	Expand      func(typed string) string

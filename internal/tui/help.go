@@ -2,7 +2,6 @@ package tui
 
 import (
 	"strings"
-
 )
 
 // ShowHelp implements chat.Renderer.

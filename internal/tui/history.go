@@ -20,7 +20,8 @@ const (
 	perSession = 1000
 )
 
-// history holds the person's messages and slash commands in this workspace. It loads them from the store on first use.
+// history holds the person's messages and slash commands in this workspace. It loads them on first
+// use.
 type history struct {
 	list      []string // oldest first
 	at        int      // how far back from the end; 0 is what is being written

@@ -1,9 +1,8 @@
 package storetest
 
 import (
-	"time"
-
 	"slices"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
