@@ -56,6 +56,8 @@ type Workspace struct {
 	// FoundBy says how Root was detected: "regie", "git", "directory" (spec 8.1).
 	FoundBy   string    `json:"found_by,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
+	// LastActive is when something last happened in one of its sessions; a list alone has it.
+	LastActive time.Time `json:"last_active,omitzero"`
 }
 
 // User is a person with credentials. The embedded default has exactly one (spec 11.2).
@@ -119,6 +121,19 @@ func CheckMode(mode Mode) error {
 		return nil
 	}
 	return Errorf(CodeBadRequest, "%q is not a mode: use ask, accept_edits, plan or auto", string(mode))
+}
+
+// Execution is what an AUTOMATION session came from and came to (spec 5.3).
+type Execution struct {
+	// Trigger is MANUAL, or SCHEDULED with the instant that it was due at.
+	Trigger      string     `json:"trigger"`
+	ScheduledFor time.Time  `json:"scheduled_for,omitzero"`
+	StartedAt    time.Time  `json:"started_at"`
+	EndedAt      time.Time  `json:"ended_at,omitzero"`
+	RoundTrips   int        `json:"round_trips"` // the model's replies
+	Tokens       int64      `json:"tokens"`
+	Cost         Spending   `json:"cost"`
+	EndReason    SessionEnd `json:"end_reason,omitempty"`
 }
 
 // ForkPoint is where a session was forked (decision 17): up to and with the message at Seq of

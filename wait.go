@@ -24,6 +24,18 @@ const (
 	WaitWithdrawn WaitState = "WITHDRAWN"
 )
 
+// Wait is something that a round waits for (decision 12).
+type Wait struct {
+	ID      ID       `json:"id"`
+	RoundID ID       `json:"round_id"`
+	Kind    WaitKind `json:"kind"`
+	// ObjectID is the approval or question; zero for what is neither.
+	ObjectID ID `json:"object_id,omitzero"`
+	// Deadline is when the wait ends by itself; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	Since    time.Time `json:"since"`
+}
+
 // Outage is a failure of the network that a round waits out before it asks its model again
 // (decisions 25 and 42).
 type Outage struct {

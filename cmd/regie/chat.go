@@ -107,6 +107,8 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		Control: conn.Client, Text: env.text, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
 		Request: request, Look: app.Look(request.Root), Skills: skillNotes(env, request.Root),
 		Settings: env.config.FingerprintOf, Continue: f.resume,
+		Commands: func() []chat.CustomCommand { return customCommands(env, request.Root) },
+		History:  chat.NewHistory(env.config.DataDir),
 	}
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie/internal/app"
@@ -49,6 +50,24 @@ func (env *environment) requireModel(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// offerModel names the models that are there by now, where only regie setup once chose the demo; it
+// reports whether any is.
+func (env *environment) offerModel(ctx context.Context) bool {
+	if env.config.Provider != config.ProviderDemo || env.config.Origin["provider"] != env.config.Origin["setup"] {
+		return false
+	}
+	found := app.Detect(ctx, env.config, os.Getenv)
+	names := found.Keys
+	if found.Running && len(found.Models) > 0 && !slices.Contains(names, config.ProviderOllama) {
+		names = append(names, config.ProviderOllama)
+	}
+	if len(names) > 0 {
+		env.printWrapped(env.T("! the demo answers, although a model could: %s; regie setup chooses one, --provider %s uses it once",
+			strings.Join(names, ", "), names[0]))
+	}
+	return len(names) > 0
 }
 
 // showModelChoices shows where a model was looked for, and three ways to go on.

@@ -32,6 +32,7 @@ type environment struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	level    *slog.LevelVar
+	logLevel string     // as --log-level says it
 	detected *app.Found // the result of the search for a model; nil where none was needed
 }
 

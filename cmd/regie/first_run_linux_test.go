@@ -139,8 +139,8 @@ func keyed(t *testing.T, key string) string {
 func TestFirstMinute(t *testing.T) {
 	t.Parallel()
 	for lang, words := range map[string]map[string]string{
-		"en": {"which": "Which?", "address": "http://127.0.0.1:8000/v1):", "key": "empty for none):", "model": "name):", "prompt": "/help", "openai": "using openai with the model gpt-5.4 (OPENAI_API_KEY)", "ollama": "using ollama with the model qwen3:8b (found on this machine)"},
-		"fr": {"which": "Lequel ?", "address": "http://127.0.0.1:8000/v1) :", "key": "vide s'il n'y en a pas) :", "model": "nom) :", "prompt": "/help", "openai": "openai répond avec le modèle gpt-5.4 (OPENAI_API_KEY)", "ollama": "ollama répond avec le modèle qwen3:8b (trouvé sur cette machine)"},
+		"en": {"which": "Which? (Enter for 1):", "address": "http://127.0.0.1:8000/v1):", "key": "empty for none):", "model": "Enter for large-1):", "prompt": "/help", "openai": "using openai with the model gpt-5.4 (OPENAI_API_KEY)", "ollama": "using ollama with the model qwen3:8b (found on this machine)"},
+		"fr": {"which": "Lequel ? (Entrée pour 1) :", "address": "http://127.0.0.1:8000/v1) :", "key": "vide s'il n'y en a pas) :", "model": "Entrée pour large-1) :", "prompt": "/help", "openai": "openai répond avec le modèle gpt-5.4 (OPENAI_API_KEY)", "ollama": "ollama répond avec le modèle qwen3:8b (trouvé sur cette machine)"},
 	} {
 		for _, columns := range []int{40, 80, 200} { // at each width lines end at words: the terminal breaks none
 			at := fmt.Sprintf("%s-%d", lang, columns)
@@ -228,7 +228,7 @@ func TestSetupInterrupted(t *testing.T) {
 	t.Parallel()
 	address := keyed(t, "sk-right-canary-0123")
 	term := newNewcomer(t, "regie setup --provider demo; regie setup", "export REGIE_LANG=en")
-	term.shows("Which?")
+	term.shows("Which? (Enter for 1):")
 	before := term.stored()
 	term.enter("2")
 	term.shows("http://127.0.0.1:8000/v1):")
@@ -242,6 +242,69 @@ func TestSetupInterrupted(t *testing.T) {
 	}
 	if screen := term.screen(); strings.Contains(screen, "sk-right") {
 		t.Errorf("a key is shown:\n%s", screen)
+	}
+}
+
+// TestSetup_AddressEdited: an address needs no scheme and is corrected with the arrow keys; one of
+// another machine is asked about. Enter takes what each question offers.
+func TestSetup_AddressEdited(t *testing.T) {
+	t.Parallel()
+	host := strings.TrimSuffix(strings.TrimPrefix(keyed(t, "sk-right-canary-0123"), "http://1"), "/v1")
+	term := newNewcomer(t, "regie setup", "export REGIE_LANG=en")
+	term.shows("Which? (Enter for 1):")
+	term.enter("2")
+	term.shows("http://127.0.0.1:8000/v1):")
+	term.types(host)
+	for range host {
+		term.press("Left")
+	}
+	term.enter("1")
+	term.shows("empty for none):")
+	term.enter("sk-right-canary-0123")
+	term.shows("Enter for large-1):")
+	term.enter("")
+	term.shows("exit=0")
+	if got := term.stored(); !strings.Contains(got, "base_url: http://1"+host) || !strings.Contains(got, "large-1") {
+		t.Errorf("stored: %s", got)
+	}
+	other := newNewcomer(t, "regie setup", "export REGIE_LANG=en")
+	other.shows("Which? (Enter for 1):")
+	other.enter("2")
+	other.shows("http://127.0.0.1:8000/v1):")
+	other.enter("models.example:8000")
+	other.sees("1. https://models.example:8000", "2. http://models.example:8000 (others on the network can read everything")
+}
+
+// TestDemo_OffersModel: a key that appears after the demo was chosen is offered.
+func TestDemo_OffersModel(t *testing.T) {
+	t.Parallel()
+	term := newNewcomer(t, "regie setup --provider demo; regie run hello; export OPENAI_API_KEY=sk-canary-0123456789; regie", "export REGIE_LANG=en")
+	term.shows("Choose it now? [y/N]")
+	if got := strings.Count(term.joined(), "although a model could: openai; regie setup"); got != 1 {
+		t.Errorf("offered %d times:\n%s", got, term.joined())
+	}
+	term.enter("y")
+	term.shows("Which? (Enter for 1):")
+	if screen := term.joined(); !strings.Contains(screen, "1. openai, as it is configured (OPENAI_API_KEY)") {
+		t.Errorf("%s", screen)
+	}
+}
+
+// TestChat_FinishedMeanwhile: what finished without a person opens the next visits, until it was
+// looked at.
+func TestChat_FinishedMeanwhile(t *testing.T) {
+	t.Parallel()
+	term := newNewcomer(t, "for job in a b c d; do regie run --provider demo \"hello $job\" < /dev/null > /dev/null 2>&1; done; regie --provider demo --plain\n"+
+		"regie sessions show last; regie --provider demo --plain", "export REGIE_LANG=en")
+	term.shows(">")
+	line := regexp.MustCompile(`finished while you were away: hello d \(\w{8}\), hello c \(\w{8}\), hello b \(\w{8}\), 1\s+more; see regie sessions list, show ID`)
+	if got := strings.Join(strings.Fields(term.joined()), " "); !line.MatchString(got) {
+		t.Errorf("%s", got)
+	}
+	term.press("C-d")
+	term.until("another visit", func() bool { return strings.Count(term.joined(), "finished while you were away: hello c (") == 1 })
+	if got := term.joined(); strings.Count(got, "hello d (") != 1 { // it was shown
+		t.Errorf("%s", got)
 	}
 }
 

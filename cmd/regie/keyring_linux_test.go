@@ -32,13 +32,13 @@ func TestSetupKeyring(t *testing.T) {
 		return screen
 	}
 	term.enter("regie setup")
-	term.shows("Which?")
+	term.shows("Which? (Enter for 1):")
 	term.enter("2")
 	term.shows("http://127.0.0.1:8000/v1):")
 	term.enter(address)
 	term.shows("empty for none):")
 	term.enter(key)
-	term.shows("name):")
+	term.shows("Enter for large-1):")
 	term.enter("1")
 	term.shows("(Enter for 1):")
 	term.sees("1. in the keyring of this system", "2. in setup.yaml, readable by you alone")

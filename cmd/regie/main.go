@@ -99,6 +99,8 @@ func newRootCommand(env *environment) *cobra.Command {
 		env.T("ask the Regie that serves at this address, such as http://127.0.0.1:7333 (REGIE_SERVER; its token in REGIE_TOKEN, or that of the data directory)"))
 	flags.StringVar(&env.flags.Workspace, "workspace", "",
 		env.T("with --server: a directory of the server's machine in place of this one"))
+	flags.StringVar(&env.logLevel, "log-level", "",
+		env.T("what is logged on standard error: debug, info (a line for each run that ends; the default of serve), warn (the default elsewhere), error"))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -108,7 +110,7 @@ func newRootCommand(env *environment) *cobra.Command {
 		newAnswerCommand(env), newRulesCommand(env), newSessionsCommand(env), newRunsCommand(env),
 		newPromptCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
 		newAgentsCommand(env), newToolsCommand(env), newModelsCommand(env), newSetupCommand(env),
-		newDoctorCommand(env), newTrustCommand(env), newSkillsCommand(env),
+		newDoctorCommand(env), newTrustCommand(env), newSkillsCommand(env), newWorkspacesCommand(env),
 		newIndexCommand(env), newSearchCommand(env), newServeCommand(env), newTokenCommand(env),
 		newMCPCommand(env), newACPCommand(env), newConfigCommand(env), newManCommand(env), newVersionCommand(env),
 	)
@@ -139,6 +141,9 @@ func loadConfig(env *environment, cmd *cobra.Command) (err error) {
 		if err := os.Unsetenv("REGIE_SERVER"); err != nil {
 			return err
 		}
+	}
+	if env.logLevel != "" && env.level.UnmarshalText([]byte(env.logLevel)) != nil {
+		return regie.Errorf(codeUsage, "%q is not a log level: use debug, info, warn or error", env.logLevel)
 	}
 	env.config, err = config.Load(os.Getenv, env.flags)
 	return err

@@ -198,6 +198,7 @@ func newJobRequest(ctx context.Context, env *environment, f runFlags, typed stri
 	if err := env.requireModel(ctx); err != nil {
 		return dispatch.RunRequest{}, err
 	}
+	env.offerModel(ctx)
 	job, err := awaitJob(ctx, env, typed, signals)
 	if err != nil {
 		return dispatch.RunRequest{}, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os/signal"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,12 @@ func newServeCommand(env *environment) *cobra.Command {
 		Use: "serve", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
 		Short: env.T("Serve the API and its streams over HTTP"),
 		Long:  env.T("Serve the API, its streams and every protocol until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs continue. Requests carry the token of the data directory (api.token); the printed link logs one browser in, once."),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runServer(cmd.Context(), env, s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if env.logLevel == "" {
+				env.level.Set(slog.LevelInfo)
+			}
+			return runServer(cmd.Context(), env, s)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.Addr, "addr", "", env.T("where to listen (listen in regie.yaml; 127.0.0.1:7333)"))
@@ -43,6 +49,7 @@ func runServer(ctx context.Context, env *environment, s app.ServeConfig) error {
 	}
 	s.Addr, s.Version = cmp.Or(s.Addr, env.config.File.Listen, config.DefaultListen), version
 	env.detectModel(ctx)
+	env.offerModel(ctx)
 	if root, foundBy, err := env.findWorkspace(ctx, "", false); err == nil { // at home, a directory of Regie's own
 		s.Root, s.FoundBy = root, foundBy
 	}

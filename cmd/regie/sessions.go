@@ -37,6 +37,11 @@ func newSessionsCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			view, err := withSession(cmd.Context(), env, app.Options{ReadOnly: true}, args[0],
 				func(conn *app.Conn, id regie.ID) (store.SessionView, error) { return conn.Session(cmd.Context(), id) })
+			if err == nil && isAttended(env.stdin, env.stdout) { // a person reads it; that it is noted is not needed
+				_, _ = writeStore(cmd.Context(), env, func(conn *app.Conn) (any, error) {
+					return nil, conn.MarkRead(cmd.Context(), dispatch.ReadRequest{SessionID: view.ID, Seq: view.Head})
+				})
+			}
 			return printResult(env, asJSON, view, err, func(p *chat.Page) { p.Session(&view) })
 		},
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
@@ -185,7 +186,10 @@ func storeSetup(env *environment, p config.Provider, model string, untried error
 // requireModelOrSetup requires a model; at a terminal, a person without one chooses it first.
 func requireModelOrSetup(ctx context.Context, env *environment) error {
 	err := env.requireModel(ctx)
-	if regie.CodeOf(err) != regie.CodeNoModel || env.config.Provider != "" || !isAttended(env.stdin, env.stderr) {
+	attended := isAttended(env.stdin, env.stderr)
+	offered := err == nil && attended && env.offerModel(ctx) &&
+		env.askConfirmation(env.T("Choose it now? [y/N] "), env.T("the demo answers")) == nil
+	if !offered && (regie.CodeOf(err) != regie.CodeNoModel || env.config.Provider != "" || !attended) {
 		return err
 	}
 	if err := newSetupDialog(env).runDialog(ctx); err != nil {
@@ -200,11 +204,14 @@ func requireModelOrSetup(ctx context.Context, env *environment) error {
 // setupDialog asks a person at a terminal which model answers.
 type setupDialog struct {
 	*environment
-	in *bufio.Reader
+	line *term.Terminal // edits the answers
 }
 
 func newSetupDialog(env *environment) *setupDialog {
-	return &setupDialog{environment: env, in: bufio.NewReader(env.stdin)}
+	return &setupDialog{environment: env, line: term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{env.stdin, env.stderr}, "")}
 }
 
 // runDialog asks until a choice is stored; Ctrl-D ends it.
@@ -235,7 +242,7 @@ func (d *setupDialog) runDialog(ctx context.Context) error {
 	})
 	for {
 		fmt.Fprintln(d.stderr)
-		n, err := d.askChoice(names, d.T("Which? "), "")
+		n, err := d.askChoice(names, d.T("Which? (Enter for %d): ", 1), 1)
 		if err == nil {
 			err = choices[n]()
 		}
@@ -259,7 +266,9 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 	name, vendors := config.VendorOfKey(key), config.KeyVendors()
 	if !slices.Contains(vendors, name) {
 		d.printWrapped(d.T("The key does not show its vendor, so it has not been sent anywhere yet. Which vendor is it from?"))
-		n, err := d.askChoice(append(slices.Clone(vendors), d.T("the address of a model server")), d.T("Which? "), "")
+		// by default it is still sent nowhere
+		n, err := d.askChoice(append(slices.Clone(vendors), d.T("the address of a model server")),
+			d.T("Which? (Enter for %d): ", len(vendors)+1), len(vendors)+1)
 		if err != nil {
 			return err
 		}
@@ -284,9 +293,10 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 
 // askServer asks for a server, and for its key unless it is given.
 func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
+	const usual = "http://127.0.0.1:8000/v1"
 	p := config.Provider{Name: "server", Type: config.ProviderOpenAI, APIKey: key}
-	for p.BaseURL == "" && err == nil {
-		p.BaseURL, err = d.askLine(d.T("Address (such as %s): ", "http://127.0.0.1:8000/v1"))
+	if p.BaseURL, err = d.askLine(d.T("Address (Enter for %s): ", usual)); err == nil {
+		p.BaseURL, err = d.completeAddress(cmp.Or(p.BaseURL, usual))
 	}
 	if key == "" && err == nil {
 		p.APIKey, err = d.askSecret(d.T("Key (it is not shown; empty for none): "))
@@ -296,6 +306,17 @@ func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
 	}
 	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
 	return d.chooseModel(ctx, p)
+}
+
+// completeAddress asks how a server of another machine is reached where its address does not say.
+func (d *setupDialog) completeAddress(address string) (string, error) {
+	if address = config.CompleteAddress(address); strings.Contains(address, "://") {
+		return address, nil
+	}
+	n, err := d.askChoice([]string{
+		"https://" + address, d.T("%s (others on the network can read everything, the key too)", "http://"+address),
+	}, d.T("Which? (Enter for %d): ", 1), 1)
+	return []string{"https://", "http://"}[n] + address, err
 }
 
 // chooseModel tries a provider, asks for a model, and stores both.
@@ -309,6 +330,9 @@ func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error 
 		d.printWrapped(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(modelLine(d.environment, &models[i]))))
 	}
 	offered, question := preferredModel(p, models), d.T("Model (a number or a name): ")
+	if offered == "" && len(models) > 0 {
+		offered = models[0].Name
+	}
 	if offered != "" {
 		question = d.T("Model (a number or a name; Enter for %s): ", offered)
 	}
@@ -346,7 +370,7 @@ func (d *setupDialog) chooseKeyStore(p config.Provider) (config.Provider, error)
 		return p, nil
 	}
 	n, err := d.askChoice([]string{d.T("in the keyring of this system"), d.T("in setup.yaml, readable by you alone")},
-		d.T("Where is the key kept? (Enter for 1): "), "1")
+		d.T("Where is the key kept? (Enter for 1): "), 1)
 	if err != nil || n == 1 {
 		return p, err
 	}
@@ -355,7 +379,7 @@ func (d *setupDialog) chooseKeyStore(p config.Provider) (config.Provider, error)
 
 // askChoice shows a numbered list and returns the index of the choice; byDefault is the number for
 // an empty line.
-func (d *setupDialog) askChoice(names []string, question, byDefault string) (int, error) {
+func (d *setupDialog) askChoice(names []string, question string, byDefault int) (int, error) {
 	for i, name := range names {
 		d.printWrapped(fmt.Sprintf("  %d. %s", i+1, name))
 	}
@@ -364,25 +388,41 @@ func (d *setupDialog) askChoice(names []string, question, byDefault string) (int
 		if err != nil {
 			return 0, err
 		}
-		if n, err := strconv.Atoi(cmp.Or(answer, byDefault)); err == nil && n >= 1 && n <= len(names) {
+		if n, err := strconv.Atoi(cmp.Or(answer, strconv.Itoa(byDefault))); err == nil && n >= 1 && n <= len(names) {
 			return n - 1, nil
 		}
 	}
 }
 
+// askLine asks for a line, which the arrow keys edit.
 func (d *setupDialog) askLine(question string) (string, error) {
-	fmt.Fprint(d.stderr, strings.TrimRight(foldLines(question, terminalWidth(d.stderr)), " ")+" ")
-	return readLine(d.in)
+	return d.readAnswer(question, setTermios, func(prompt string) (string, error) {
+		d.line.SetPrompt(prompt)
+		return d.line.ReadLine()
+	})
 }
 
-// askSecret reads a line without showing it.
+// askSecret asks for a line without showing it. The rest of a paste is forgotten.
 func (d *setupDialog) askSecret(question string) (string, error) {
-	show := hideInput(d.stdin) // before the question: a key may be pasted at once
-	defer func() {
-		show()
+	return d.readAnswer(question, forgetTermios, d.line.ReadPassword)
+}
+
+// readAnswer shows a question and reads its answer; at the end of the input it returns an exit.
+func (d *setupDialog) readAnswer(question string, restoring uint, read func(string) (string, error)) (string, error) {
+	defer readRaw(d.stdin, restoring)() // before the question: a key may be pasted at once
+	width := terminalWidth(d.stderr)
+	if width > 0 {
+		_ = d.line.SetSize(width, 1) // it writes nothing at the beginning of a line
+	}
+	question = strings.TrimRight(foldLines(question, width), " ") + " "
+	last := strings.LastIndexByte(question, '\n') + 1
+	fmt.Fprint(d.stderr, question[:last])
+	answer, err := read(question[last:])
+	if err != nil {
 		fmt.Fprintln(d.stderr)
-	}()
-	return d.askLine(question)
+		return "", exit{exitInterrupted}
+	}
+	return strings.TrimSpace(answer), nil
 }
 
 // readLine reads a line; at the end of the input it returns an exit.

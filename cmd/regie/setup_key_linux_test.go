@@ -105,12 +105,12 @@ func TestSetup_KeyGoesToItsVendor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := newVendors(t, hosts...)
 			term := newNewcomer(t, "regie setup", "export REGIE_LANG=en", v.Env)
-			term.shows("Which?")
-			term.enter("1")
+			term.shows("Which? (Enter for 1):")
+			term.enter("")
 			term.shows("(it is not shown):")
 			term.enter(c.key)
 			for _, choice := range c.choices {
-				term.shows("Which?")
+				term.shows("Which? (Enter for 9):")
 				term.enter(choice)
 			}
 			if c.want == nil {

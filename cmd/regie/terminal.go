@@ -38,32 +38,33 @@ func (o *output) Write(data []byte) (int, error) {
 // Fd is the descriptor, for those who ask whether it is a terminal.
 func (o *output) Fd() uintptr { return o.file.Fd() }
 
-// hideInput stops a terminal from showing what is typed until show is called, also where the
-// program is interrupted meanwhile.
-func hideInput(file *os.File) (show func()) {
+// readRaw has a terminal hand over each key, unshown, until restore is called, also where the
+// program is terminated meanwhile. restoring is setTermios or forgetTermios.
+func readRaw(file *os.File, restoring uint) (restore func()) {
 	fd := int(file.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return func() {}
 	}
-	hidden := *before
-	hidden.Lflag &^= unix.ECHO
-	restore := func() { _ = unix.IoctlSetTermios(fd, forgetTermios, before) }
+	raw := *before
+	raw.Iflag &^= unix.ICRNL | unix.IXON
+	raw.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
+	put := func() { _ = unix.IoctlSetTermios(fd, restoring, before) }
 	interrupted, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(interrupted, os.Interrupt, unix.SIGTERM)
 	go func() {
 		select {
 		case <-interrupted:
-			restore()
+			put()
 			os.Exit(exitInterrupted)
 		case <-done:
 		}
 	}()
-	_ = unix.IoctlSetTermios(fd, setTermios, &hidden)
+	_ = unix.IoctlSetTermios(fd, setTermios, &raw)
 	return func() {
 		signal.Stop(interrupted)
 		close(done)
-		restore()
+		put()
 	}
 }
 

@@ -22,7 +22,7 @@ func newTrustCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust [DIR]", Args: checkArgCount(0, 1),
 		Short: env.T("Trust or distrust a workspace's instructions to agents"),
-		Long:  env.T("Show what the files of a workspace give to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they are in force, exactly as they are: any change disables them until you have reviewed it. Rules that forbid or ask, and limits that lower, need no trust.\n\nTrust does not carry over to a moved workspace, or to another one at the same path."),
+		Long:  env.T("Show what the files of a workspace give to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, the slash commands in .regie/commands, and the MCP servers in .mcp.json. AGENTS.md is sent to the model in any case. Once you trust them they are in force, exactly as they are: any change disables them until you have reviewed it. Rules that forbid or ask, and limits that lower, need no trust.\n\nTrust does not carry over to a moved workspace, or to another one at the same path."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if revoke {
 				return revokeTrust(env, args)
@@ -80,8 +80,11 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 // showProject prints what a workspace holds for agents, and whether it is trusted.
 func showProject(env *environment, p *printer, seen *app.Project) {
 	p.printLine("%s", env.joinPair(sanitize.Line(seen.Root), describeTrust(env, seen)))
-	if len(seen.Files)+len(seen.Odd) == 0 {
-		p.printText("", "this workspace has nothing for agents: no settings, skills or MCP servers")
+	switch {
+	case seen.Instructions:
+		p.printText("  ! ", "AGENTS.md is sent to the model with every run, whether you trust this workspace or not")
+	case len(seen.Files)+len(seen.Odd) == 0:
+		p.printText("", "this workspace has nothing for agents: no settings, skills, commands or MCP servers")
 	}
 	for _, err := range []error{seen.Damaged, seen.Unread, seen.Broken, seen.ServersBroken} {
 		if err != nil {
@@ -90,6 +93,13 @@ func showProject(env *environment, p *printer, seen *app.Project) {
 	}
 	showKeys(env, p, seen)
 	showServers(env, p, seen)
+	if len(seen.Commands) > 0 {
+		p.printText("\n", "Slash commands, which send these messages for you:")
+	}
+	for i := range seen.Commands {
+		c := &seen.Commands[i]
+		p.printLine("  %s", env.joinPair("/"+c.Name, sanitize.Line(cmp.Or(c.Description, sanitize.Clip(c.Body, 200)))))
+	}
 	if len(seen.Skills)+len(seen.Notices) > 0 {
 		p.printText("\n", "Skills, which an agent reads when a task is about what they say:")
 	}
@@ -232,6 +242,10 @@ func tellProject(env *environment, root string) {
 	if skills, settings, servers := seen.Dormant(); skills+settings+servers > 0 && seen.Unread == nil {
 		env.notef("! this workspace has skills (%d), settings (%d) and MCP servers (%d) for agents; %s; they are ignored until you review them with regie trust",
 			skills, settings, servers, describeTrust(env, &seen))
+	}
+	if len(seen.Commands) > 0 && !seen.Trusted() && seen.Unread == nil {
+		env.notef("! slash commands of this workspace that do not count until you trust them: %d; regie trust shows them",
+			len(seen.Commands))
 	}
 	if refused := seen.Refused(); len(refused)+seen.Allowing > 0 && !seen.Apart {
 		env.notef("! some settings in .regie/regie.yaml are ignored in a workspace's file: regie trust --show says where they belong")

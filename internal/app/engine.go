@@ -75,6 +75,7 @@ type Engine struct {
 	config     config.Config
 	providers  *providerSets
 	masked     atomic.Pointer[tool.Mask]
+	dotenv     dotenvMasks
 	readOnly   bool // runs nothing
 
 	mu    sync.Mutex
@@ -210,6 +211,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	}
 	e.providers = newProviderSets(&e.config, o.Models)
 	e.masked.Store(newMask(&e.config, e.token, nil))
+	places.mask = func(root string) *tool.Mask { return e.dotenv.maskOf(e.masked.Load(), root) }
 	store.SetSlots(o.Config.File.Slots.Capacity())
 	store.SetHolder(e.holder)
 	settings := engine.Config{
@@ -221,7 +223,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		QuestionTTL: o.Config.File.Approvals.QuestionExpire, Translate: translateSentence,
-		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,
+		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: places.mask,
 	}
 	settings.Confines = func(root string) bool {
 		found := box.For(context.Background(), root)

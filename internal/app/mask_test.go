@@ -41,3 +41,24 @@ func TestOwnKeysStayHere(t *testing.T) {
 	})
 	fatal(t, err)
 }
+
+// TestDotenv_StaysHere: a key of the workspace's .env reaches neither the model nor the data
+// directory, by whatever tool it is read; one that is written meanwhile is masked too.
+func TestDotenv_StaysHere(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	const canary, later = "sk_live_DOTENV_CANARY_01", "DOTENV-CANARY-LATER-02"
+	m := newModel(t, says("", runs("a", "cat .env conf.txt; printf LATER_KEY=DOTENV-CANARY-LATER-%s 02 > .env.local; cat conf.txt", 20)),
+		says("", runs("b", "cat .env.local", 20), call{"c", "files__read_file", `{"path":"conf.txt"}`}, call{"d", "files__search_text", `{"query":"DOTENV"}`}), says("ok"))
+	u := newUndoing(t, m, map[string]string{".env": "STRIPE_KEY=" + canary + "\nHOST=localhost\n", "conf.txt": "key=" + canary + " at localhost\n"})
+	run := u.say(regie.NewID(), "look")
+	view := u.round(u.conn, run.RoundID)
+	for _, exchange := range view.Exchanges {
+		for _, c := range exchange.Calls {
+			if c.State != regie.CallSucceeded || strings.Contains(c.Result, canary) || strings.Contains(c.Result, later) ||
+				!strings.Contains(c.Result, "[secret: .env") {
+				t.Errorf("%s: %s %+v %s", c.Tool, c.State, c.Error, c.Result)
+			}
+		}
+	}
+}

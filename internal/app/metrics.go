@@ -34,7 +34,8 @@ func (e *Engine) newMetrics(served *Served) *metrics.Metrics {
 	return counts
 }
 
-// countReplies lets the engine report to the metrics what no event contains.
+// countReplies lets the engine report to the metrics what no event contains, and to the log each
+// round that ends.
 func (e *Engine) countReplies(c *engine.Config) {
 	c.Replied = func(r engine.Replied) {
 		if counts := e.counts.Load(); counts != nil {
@@ -45,6 +46,9 @@ func (e *Engine) countReplies(c *engine.Config) {
 		if counts := e.counts.Load(); counts != nil {
 			counts.Ended(r.Counters.Total)
 		}
+		e.log.Info("run ended", "trace_id", r.TraceID, "session", r.SessionID.String(), "run", r.ID.String(),
+			"reason", string(r.Reason), "end", string(r.End), "provider", r.Provider, "model", r.Model,
+			"replies", r.Counters.Total, "duration_ms", time.Since(r.StartedAt).Milliseconds())
 	}
 }
 

@@ -31,6 +31,8 @@ type projects struct {
 	store  *trust.Store
 	// servers are those that workspaces name; nil where nothing runs.
 	servers *servers
+	// mask masks what of a workspace is sent; nil where nothing is.
+	mask func(root string) *tool.Mask
 
 	mu     sync.Mutex
 	scoped [2]*tool.Registry // the last registry that was given, and that with the skills' tool
@@ -357,6 +359,9 @@ func (p *projects) Level2(dir string, limits regie.Limits, french bool) (string,
 	}
 	list := prompt.SkillList(named, prompt.SkillBytes(most), french)
 	document, err := root.Document(prompt.AgentsFile, most-int64(len(list)))
+	if p.mask != nil {
+		document.Text = []byte(p.mask(dir).Text(string(document.Text)))
+	}
 	data := prompt.UserData{
 		Skills: list, Agents: document.Text, More: document.More,
 		Repaired: document.Repaired, French: french,

@@ -2,10 +2,14 @@ package app
 
 import (
 	"os"
+	"path"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/trust"
 	"github.com/regie-run/regie/internal/workspace"
@@ -43,6 +47,8 @@ type Project struct {
 	// Allowing is how many of its rules would allow something, which none can.
 	Allowing int           `json:"allowing_rules,omitempty"`
 	Skills   []skill.Skill `json:"skills,omitempty"`
+	// Commands are its slash commands.
+	Commands []skill.Command `json:"commands,omitempty"`
 	// Servers are the MCP servers that its .mcp.json names, with why one cannot be used, or is not.
 	Servers []ProjectServer `json:"mcp_servers,omitempty"`
 	// Notices are what is odd about its skills.
@@ -53,6 +59,8 @@ type Project struct {
 	Broken, Unread, Damaged error `json:"-"`
 	// ServersBroken is why .mcp.json names no servers.
 	ServersBroken error `json:"-"`
+	// Instructions says that the workspace has an AGENTS.md, which each run sends, trusted or not.
+	Instructions bool `json:"agents_md,omitempty"`
 	// Apart says that a file of settings was named, so that the workspace's does not count.
 	Apart bool `json:"settings_not_read,omitempty"`
 
@@ -136,6 +144,9 @@ func LookProject(c config.Config, root string) (Project, error) {
 	if data, there := seen.content.Data(trust.ServersFile); there && !c.Apart {
 		out.Servers, out.ServersBroken = projectServers(c, root, data)
 	}
+	out.Commands = commandsOf(&seen.content)
+	_, err = os.Lstat(filepath.Join(root, prompt.AgentsFile))
+	out.Instructions = err == nil
 	set := skill.Load(ofWorkspace(&seen.content))
 	out.Skills, out.Notices = set.Skills, set.Notices
 	return out, nil
@@ -152,6 +163,26 @@ func Distrust(c config.Config, root string) error { return trust.NewStore(c.Data
 
 // Skills are those that an agent has in a workspace now, with what is odd about any.
 func Skills(c config.Config, root string) skill.Set { return newProjects(c).skillSet(root) }
+
+// Commands are the slash commands of a workspace that a person has trusted as it is now.
+func Commands(c config.Config, root string) []skill.Command {
+	content, trusted := newProjects(c).trustedContent(root)
+	if !trusted {
+		return nil
+	}
+	return commandsOf(&content)
+}
+
+func commandsOf(content *trust.Content) (out []skill.Command) {
+	files, _ := content.Below(trust.CommandsDir)
+	for _, f := range files {
+		data, _ := content.Data(path.Join(trust.CommandsDir, f.Path))
+		if command, ok := skill.ParseCommand(f.Path, data); ok && !strings.Contains(f.Path, "/") {
+			out = append(out, command)
+		}
+	}
+	return out
+}
 
 // The states of a Project.
 const (

@@ -333,7 +333,7 @@ func (c *Chat) ShowHelp() {
 		{"@path", c.Text.T("the file or directory is read and sent with the message")},
 		{"!command", c.Text.T("run a command yourself, with the approval that the agent's need")},
 	}
-	for _, command := range SlashCommands(c.Text) {
+	for _, command := range c.SlashCommands() {
 		lines = append(lines, [2]string{command.Name, command.About})
 	}
 	lines = append(lines, [2]string{"Ctrl-C", c.Text.T("interrupt the run; at the prompt, leave")})

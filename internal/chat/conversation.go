@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -26,6 +27,10 @@ type Config struct {
 	Look Look
 	// Skills writes the skills of the workspace, a line each; nil has none.
 	Skills func(note func(line string))
+	// Commands returns the slash commands of the workspace as they are now; nil has none.
+	Commands func() []CustomCommand
+	// History keeps the slash commands that are typed; nil keeps none.
+	History *History
 	// Settings is the fingerprint of a provider's settings, for /model.
 	Settings func(provider string) regie.Hash
 	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
@@ -111,8 +116,10 @@ type Conversation struct {
 	Due          bool              // the session waits for something that the person was not asked yet
 	Later        map[regie.ID]bool // what was put off
 	Interrupting bool
-	own          regie.ID // the call of a command that the person gave, until its round has ended
-	past         *Past    // which is being shown
+	own          regie.ID       // the call of a command that the person gave, until its round has ended
+	custom       []SlashCommand // of the workspace, as they were at customAt
+	customAt     time.Time
+	past         *Past // which is being shown
 
 	// Asking names the request that is under way and may take a while.
 	Asking string
@@ -197,6 +204,7 @@ func (c *Conversation) TakeUp(past *Past) {
 // Begin takes up the chat that was asked for, where one was.
 func (c *Conversation) Begin(failed func(error)) {
 	if c.Continue == "" {
+		c.noteFinished()
 		return
 	}
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
@@ -209,7 +217,39 @@ func (c *Conversation) Begin(failed func(error)) {
 				if mode := c.Request.ApprovalMode; mode != "" {
 					c.SetMode(mode)
 				}
+				c.noteFinished()
 			}
+		}
+	})
+}
+
+// shownFinished is how many sessions are named that have finished meanwhile.
+const shownFinished = 3
+
+// noteFinished says in one line what has finished in this workspace since the person last looked
+// (decision 74).
+func (c *Conversation) noteFinished() {
+	if c.Unattended {
+		return
+	}
+	filter := store.SessionFilter{Root: c.Request.Root, Limit: 100}
+	loadBeside(c, func(ctx context.Context) ([]store.SessionSummary, error) {
+		found, err := c.Control.Sessions(ctx, filter)
+		if regie.CodeOf(err) == regie.CodeNotFound { // no run was made here
+			err = nil
+		}
+		return found, err
+	}, func(found []store.SessionSummary) {
+		found = slices.DeleteFunc(found, func(s store.SessionSummary) bool { return !s.Finished || s.ID == c.Session })
+		var names []string
+		for i := range found[:min(len(found), shownFinished)] {
+			names = append(names, sanitize.Line(truncateLine(found[i].Name, 40))+" ("+Short(found[i].ID)+")")
+		}
+		if more := len(found) - len(names); more > 0 {
+			names = append(names, c.Text.T("%d more", more))
+		}
+		if len(names) > 0 {
+			c.Note(c.Text.T("finished while you were away: %s; see regie sessions list, show ID", strings.Join(names, ", ")))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -70,13 +71,44 @@ func SlashCommands(t *i18n.Printer) []SlashCommand {
 	}
 }
 
-// Obey runs a line that begins with a slash.
+// CustomCommand is a slash command of a workspace, or a skill that is used by its name: Expand
+// makes the message of what was typed behind it.
+type CustomCommand struct {
+	Name, About string
+	Expand      func(typed string) string
+}
+
+// customFor is how long the commands of a workspace are offered as they were read.
+const customFor = 3 * time.Second
+
+// SlashCommands are all slash commands of this chat, in the order of /help. A command of the
+// workspace replaces none of Regie's.
+func (c *Conversation) SlashCommands() []SlashCommand {
+	out := SlashCommands(c.Text)
+	if c.Commands != nil && time.Since(c.customAt) > customFor {
+		c.custom, c.customAt = nil, time.Now()
+		for _, own := range c.Commands() {
+			name := "/" + own.Name
+			if !slices.ContainsFunc(slices.Concat(out, c.custom), func(s SlashCommand) bool { return s.Name == name }) {
+				c.custom = append(c.custom, SlashCommand{name, sanitize.Line(own.About), func(c *Conversation, rest string) {
+					c.Say(own.Expand(rest))
+				}})
+			}
+		}
+	}
+	return append(out, c.custom...)
+}
+
+// Obey runs a line that begins with a slash. Whether the commands of the workspace are trusted is
+// looked up at that moment.
 func (c *Conversation) Obey(line string) {
+	c.customAt = time.Time{}
+	c.History.Add(c.Request.Root, line)
 	word, rest, _ := strings.Cut(line, " ")
 	if word == "/exit" {
 		word = "/quit"
 	}
-	for _, command := range SlashCommands(c.Text) {
+	for _, command := range c.SlashCommands() {
 		if command.Name == word {
 			command.run(c, strings.TrimSpace(rest))
 			return

@@ -96,7 +96,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Token = pick("token", "", "", "REGIE_TOKEN")
 	c.Language = pick("language", "", "", "REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 	c.Provider = pick("provider", flags.Provider, "--provider", "REGIE_PROVIDER")
-	c.BaseURL = pick("base_url", flags.BaseURL, "--base-url", "REGIE_BASE_URL")
+	c.BaseURL = CompleteAddress(pick("base_url", flags.BaseURL, "--base-url", "REGIE_BASE_URL"))
 	c.APIKey = pick("api_key", "", "", "REGIE_API_KEY")
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")

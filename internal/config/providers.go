@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -227,6 +228,19 @@ func (p *Provider) keyNamed() string {
 	default:
 		return ""
 	}
+}
+
+// CompleteAddress puts http:// before the address of a server on this machine that has no scheme.
+// Any other address stays: http would show a key to the network.
+func CompleteAddress(address string) string {
+	u, err := url.Parse("http://" + address)
+	if err != nil || strings.Contains(address, "://") {
+		return address
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return "http://" + address
+	}
+	return address
 }
 
 func checkAddress(address, origin string) error {

@@ -91,6 +91,9 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 	if err != nil {
 		return dispatch.Run{}, err
 	}
+	if err := r.checkAllowed(ctx, &in); err != nil {
+		return dispatch.Run{}, err
+	}
 	agreed, err := r.settleTerms(ctx, &in, &agent)
 	if err != nil {
 		return dispatch.Run{}, err
@@ -215,6 +218,16 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 		return err
 	}
 	return in.Policy.Validate()
+}
+
+// checkAllowed returns CodeBadPattern where a run would allow tools that it does not have. Servers
+// of the workspace are asked only where no other tool matches.
+func (r *Rounds) checkAllowed(ctx context.Context, in *dispatch.RunRequest) error {
+	tools := r.Tools(ctx)
+	if len(in.Policy.Allow) == 0 || tools.CheckPatterns(in.Policy.Allow) == nil {
+		return nil
+	}
+	return r.Projects.ToolsIn(ctx, in.Root, tools).CheckPatterns(in.Policy.Allow)
 }
 
 func storable(text string) string {

@@ -23,7 +23,15 @@ func (w *Workspaces) List(ctx context.Context) ([]regie.Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.visible(ctx, caller)
+	places, err := w.visible(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	active, err := w.Store.LastActive(ctx)
+	for i := range places {
+		places[i].LastActive = active[places[i].ID]
+	}
+	return places, err
 }
 
 // Open returns the workspace that a directory of the engine's machine belongs to, and makes it the

@@ -174,6 +174,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	if accepted.Created { // all of it is known: nothing need be read
 		claimed.Session, claimed.Workspace, claimed.Round = *in.New, in.Workspace, in.Round
 		claimed.Round.State, claimed.Round.Phase, claimed.Round.Exchange = regie.RoundRunning, regie.PhaseModel, 1
+		claimed.Round.StartedAt = accepted.Message.Time
 		claimed.Round.Deadline = claimed.Round.Limits.Deadline(accepted.Message.Time)
 		if len(in.History) == 0 {
 			claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}

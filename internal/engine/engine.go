@@ -131,7 +131,7 @@ type Config struct {
 	// SilentAfter is how long a model may send nothing before a chat reports it; zero means 30 s.
 	SilentAfter time.Duration
 	// Mask returns what takes Regie's own secrets out of what tools say. May be nil.
-	Mask func() *tool.Mask
+	Mask func(root string) *tool.Mask
 	// Progress receives what happens during a call or a silence; it must not block. May be nil.
 	Progress func(session, round regie.ID, exchange int, progress Progress)
 	// Hooks are a person's hooks around calls and rounds; may be nil.

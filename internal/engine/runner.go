@@ -52,7 +52,7 @@ func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocatio
 		MaxResult: x.round.Limits.ResultBytes,
 	}
 	if x.cfg.Mask != nil {
-		inv.Mask = x.cfg.Mask()
+		inv.Mask = x.cfg.Mask(x.workspace.Root)
 	}
 	if x.cfg.Progress != nil {
 		session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID

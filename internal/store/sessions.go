@@ -51,6 +51,11 @@ type SessionView struct {
 	History []regie.Round `json:"history"`
 	// Spent is the cost of its model calls.
 	Spent regie.Spending `json:"spent"`
+	// Waits are the open ones. ActiveTasks are the long tasks that have not ended (decision 74).
+	Waits       []regie.Wait `json:"waits"`
+	ActiveTasks []regie.ID   `json:"active_tasks"`
+	// Execution is the bookkeeping of an AUTOMATION session.
+	Execution *regie.Execution `json:"execution_metadata,omitempty"`
 	// Pending are messages that wait for their place in the thread (decision 10).
 	Pending []MessageView `json:"pending,omitempty"`
 	// Undos are the undos of its rounds, oldest first.

@@ -29,9 +29,18 @@ type Mask struct {
 }
 
 // NewMask returns the Mask of some secrets; nil where none of them is long enough to be looked for.
-func NewMask(secrets []Secret) *Mask {
-	m := &Mask{}
-	seen := map[string]bool{}
+func NewMask(secrets []Secret) *Mask { return (*Mask)(nil).With(secrets) }
+
+// With returns a mask that looks for more secrets.
+func (m *Mask) With(secrets []Secret) *Mask {
+	out, seen := &Mask{}, map[string]bool{}
+	if m != nil {
+		*out = *m
+		out.secrets = slices.Clone(m.secrets)
+	}
+	for _, s := range out.secrets {
+		seen[s.Value] = true
+	}
 	for _, s := range secrets {
 		if len(s.Value) < minSecret {
 			continue
@@ -40,16 +49,16 @@ func NewMask(secrets []Secret) *Mask {
 		for _, value := range []string{s.Value, string(quoted[1 : len(quoted)-1])} {
 			if !seen[value] {
 				seen[value] = true
-				m.secrets = append(m.secrets, Secret{Name: "[secret: " + s.Name + "]", Value: value})
-				m.first[value[0]] = true
+				out.secrets = append(out.secrets, Secret{Name: "[secret: " + s.Name + "]", Value: value})
+				out.first[value[0]] = true
 			}
 		}
 	}
-	if len(m.secrets) == 0 {
+	if len(out.secrets) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(m.secrets, func(a, b Secret) int { return cmp.Compare(len(b.Value), len(a.Value)) })
-	return m
+	slices.SortStableFunc(out.secrets, func(a, b Secret) int { return cmp.Compare(len(b.Value), len(a.Value)) })
+	return out
 }
 
 // Text returns a text without the secrets.

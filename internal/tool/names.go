@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"encoding/hex"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,6 +109,38 @@ func (r *Registry) Nearest(name string) []string {
 		names[i] = e.wire
 	}
 	return nearestNames(name, names)
+}
+
+// CheckPatterns returns CodeBadPattern, with the names that look like it, for a pattern that
+// matches no tool. A toolkit that is away for now may have any.
+func (r *Registry) CheckPatterns(patterns []string) error {
+	for _, pattern := range patterns {
+		matches := func(e *entry) bool {
+			ok, err := path.Match(pattern, e.definition.Name)
+			return ok && err == nil
+		}
+		if slices.ContainsFunc(r.sorted, matches) || r.Away(pattern) != nil {
+			continue
+		}
+		var names []string
+		for _, e := range r.sorted {
+			wire := strings.Replace(e.definition.Name, ".", "__", 1)
+			if kit := toolkitOf(wire[:strings.Index(wire, "__")]) + "__*"; !slices.Contains(names, kit) {
+				names = append(names, kit)
+			}
+			names = append(names, wire)
+		}
+		names = nearestNames(pattern, names)
+		for i := range names {
+			names[i] = strings.Replace(names[i], "__", ".", 1)
+		}
+		if len(names) == 0 {
+			return regie.Errorf(regie.CodeBadPattern, "%q matches no tool: regie tools lists them", pattern)
+		}
+		return regie.Errorf(regie.CodeBadPattern, "%q matches no tool: did you mean %s?", pattern,
+			strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // nearestNames returns up to three candidates within half of name's length, best first.

@@ -261,6 +261,29 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// TestCheckPatterns: a run allows only tools that there are, or those of a server that is away.
+func TestCheckPatterns(t *testing.T) {
+	r, err := tool.NewRegistry(idle("files.write_file", regie.ClassOnce), idle("shell.shell_exec", regie.ClassOnce))
+	if err == nil {
+		r, err = r.With("bank", nil, regie.Errorf(regie.CodeServerDown, "away"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pattern, want := range map[string]string{
+		"files.*": "", "*": "", "shell.shell_exec": "", "bank.pay": "", "bank.*": "",
+		"files.writefile": `"files.writefile" matches no tool: did you mean files.write_file?`,
+		"write_file":      `"write_file" matches no tool: did you mean files.write_file?`,
+		"shel.*":          `"shel.*" matches no tool: did you mean shell.*?`,
+		"nosuch.tool":     `"nosuch.tool" matches no tool: regie tools lists them`,
+	} {
+		err := r.CheckPatterns([]string{"files.write_file", pattern})
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && (got != want || regie.CodeOf(err) != regie.CodeBadPattern) {
+			t.Errorf("%s: %v, want %q", pattern, err, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	r := registry(t, idle("files.read_file", regie.ClassRead), idle("files.write_file", regie.ClassOnce), idle("notes.get_note", regie.ClassRead))
 	for wrote, want := range map[string]string{

@@ -21,6 +21,8 @@ const (
 	AgentsDir = Dir + "/agents"
 	// ServersFile names MCP servers, as several programs read it.
 	ServersFile = ".mcp.json"
+	// CommandsDir holds slash commands.
+	CommandsDir = Dir + "/commands"
 	// SkillsDir and SharedSkillsDir hold agent skills: Regie's own, and those that several programs
 	// read.
 	SkillsDir       = Dir + "/skills"

@@ -40,7 +40,7 @@ func (p *popup) updateOffers(m *model) {
 	switch {
 	case from == 0 && strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "//"):
 		p.offers = nil
-		for _, c := range chat.SlashCommands(m.Text) {
+		for _, c := range m.SlashCommands() {
 			if strings.HasPrefix(c.Name, word) {
 				p.offers = append(p.offers, offer{c.Name, c.About})
 			}

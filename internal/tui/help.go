@@ -2,15 +2,13 @@ package tui
 
 import (
 	"strings"
-
-	"github.com/regie-run/regie/internal/chat"
 )
 
 // ShowHelp implements chat.Renderer.
 func (m surface) ShowHelp() {
 	t := m.Text
 	m.paper.addSpace()
-	for _, c := range chat.SlashCommands(t) {
+	for _, c := range m.SlashCommands() {
 		m.helpLine(c.Name, c.About)
 	}
 	m.paper.addSpace()

@@ -20,7 +20,8 @@ const (
 	perSession = 1000
 )
 
-// history holds the person's messages in this workspace. It loads them from the store on first use.
+// history holds the person's messages and slash commands in this workspace. It loads them on first
+// use.
 type history struct {
 	list      []string // oldest first
 	at        int      // how far back from the end; 0 is what is being written
@@ -86,20 +87,26 @@ func (h *history) loadEntries(m *model, then func()) {
 				ids = append(ids, sessions[i].ID)
 			}
 		}
-		var said []string
+		said := m.History.Typed(filter.Root)
+		of := len(said) // from here on they are of this chat
 		for _, id := range slices.Backward(ids) {
+			of = len(said)
 			in := dispatch.MessagesRequest{SessionID: id, Before: 1 << 53, Limit: perSession}
 			messages, _ := m.Control.Messages(ctx, in)
 			for i := range messages {
 				if m := &messages[i].Message; m.Sender == regie.SenderUser && m.System == nil {
-					said = append(said, m.LinearText())
+					said = append(said, chat.Typed{At: m.Time, Text: m.LinearText()})
 				}
 			}
 		}
+		slices.SortStableFunc(said[:of], func(a, b chat.Typed) int { return a.At.Compare(b.At) })
 		return func() {
 			recent := h.list
 			h.list = nil
-			for _, one := range append(said, recent...) {
+			for i := range said {
+				h.addEntry(said[i].Text)
+			}
+			for _, one := range recent {
 				h.addEntry(one)
 			}
 			then()

@@ -124,12 +124,15 @@ func works(m *model, cmd tea.Cmd) {
 // when it finds no older message.
 func TestHistoryReadsOn(t *testing.T) {
 	c, ids := talked(t, []string{"the oldest of them"}, []string{"first", "second", "third"}, []string{"in between"})
+	c.History = chat.NewHistory(t.TempDir())
+	c.History.Add(c.Request.Root, "/cost")
+	c.History.Add("/elsewhere", "/undo")
 	m := newModel(t.Context(), c)
 	h := &m.history
 	m.Session = ids[1]
 	h.startSearch(m)
 	works(m, m.takeCommands())
-	if got := strings.Join(h.list, " "); got != "the oldest of them in between first second third" || h.found != 4 {
+	if got := strings.Join(h.list, " "); got != "the oldest of them in between /cost first second third" || h.found != 5 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}
 	h.handleKey(m, "o", "oldest")

@@ -92,7 +92,9 @@ func (s sessionStore) SessionView(ctx context.Context, id, user regie.ID) (store
 }
 
 func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionView, error) {
-	view := store.SessionView{Thread: []store.MessageView{}, History: []regie.Round{}}
+	view := store.SessionView{
+		Thread: []store.MessageView{}, History: []regie.Round{}, ActiveTasks: []regie.ID{},
+	}
 	found, err := readSummaries(ctx, q, summaries+"AND s.id = ?2", user, id)
 	if err == nil && len(found) == 0 {
 		err = notFound("session", id)
@@ -130,6 +132,26 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	}
 	if view.Undos, err = readUndos(ctx, q, "WHERE s.id = ?", id); err != nil {
 		return view, err
+	}
+	if view.Waits, err = queryList(ctx, q, func(row scanner, w *regie.Wait) error {
+		return row.Scan(&w.ID, &w.RoundID, &w.Kind, &w.ObjectID, &w.Deadline, &w.Since)
+	}, `SELECT w.id, w.round_id, w.kind, w.object_id, w.deadline, w.created_at FROM waits w JOIN sessions s ON s.n = w.session
+		WHERE s.id = ? AND w.state = 'OPEN' ORDER BY w.created_at, w.id`, id); err != nil {
+		return view, err
+	}
+	if n := len(view.History); n > 0 && view.Type == regie.SessionAutomation {
+		last := &view.History[n-1] // an automation's rounds count on
+		view.Execution = &regie.Execution{
+			Trigger: "MANUAL", StartedAt: view.History[0].StartedAt, EndedAt: last.EndedAt, EndReason: view.EndReason,
+			RoundTrips: last.Counters.Total, Tokens: last.Tokens, Cost: view.Spent,
+		}
+		if err := q.QueryRowContext(ctx, "SELECT scheduled_at FROM sessions WHERE id = ?", id).Scan(
+			&view.Execution.ScheduledFor); err != nil {
+			return view, err
+		}
+		if !view.Execution.ScheduledFor.IsZero() {
+			view.Execution.Trigger = "SCHEDULED"
+		}
 	}
 	view.Forks, err = queryAll(ctx, q, scanOne[regie.ID],
 		"SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",

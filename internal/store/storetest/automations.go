@@ -61,6 +61,13 @@ func countsOn(w *World) {
 		resultOf(w.Store.Submit(w.Ctx, next))(w)
 		round := resultOf(w.Store.Round(w.Ctx, next.Round.ID))(w)
 		w.equal(string(kind), [2]int64{int64(round.Counters.Total), round.Tokens}, want)
+		view := resultOf(w.Store.SessionView(w.Ctx, in.SessionID, w.User))(w)
+		if e := view.Execution; kind == regie.SessionAutomation {
+			w.equal("its execution", []any{e.Trigger, e.StartedAt, e.EndedAt, int64(e.RoundTrips), e.Tokens, e.ScheduledFor},
+				[]any{"MANUAL", view.History[0].StartedAt, time.Time{}, want[0], want[1], time.Time{}})
+		} else {
+			w.equal("the execution of a chat", e, (*regie.Execution)(nil))
+		}
 		first := resultOf(w.Store.Round(w.Ctx, accepted.RoundID))(w)
 		w.equal("dialect", first.Dialect, regie.DialectJSON)
 	}

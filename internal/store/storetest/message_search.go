@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -60,6 +61,9 @@ func names(w *World) {
 	in.Message.ClientID = "key"
 	accepted, err := w.Store.Submit(w.Ctx, in)
 	w.must(err)
+	active := resultOf(w.Store.LastActive(w.Ctx))(w)
+	w.equal("active workspaces", len(active), 1)
+	w.equal("last active", active[w.Workspace.ID], accepted.Message.Time.Truncate(time.Microsecond))
 	for id, want := range map[string]bool{"key": true, "other": false, "": false} {
 		known, err := w.Store.Known(w.Ctx, in.SessionID, id)
 		w.must(err)

@@ -75,6 +75,13 @@ func approvals(w *World) {
 	}
 	w.equal("review", inbox.Approvals[0].Reviews[1], asked.Reviews[1])
 	w.equal("expiry", inbox.Approvals[0].ExpiresAt, asked.ExpiresAt)
+	view := resultOf(w.Store.SessionView(w.Ctx, fence.SessionID, w.User))(w)
+	if len(view.Waits) != 1 || view.Waits[0].Since.IsZero() {
+		w.T.Fatalf("the session waits for %+v", view.Waits)
+	}
+	view.Waits[0].ID, view.Waits[0].Since = regie.ID{}, time.Time{}
+	w.equal("what the session waits for", view.Waits[0],
+		regie.Wait{RoundID: fence.RoundID, Kind: regie.WaitApproval, ObjectID: asked.ID, Deadline: asked.ExpiresAt})
 	brief := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w", Brief: true}))(w)
 	if len(brief.Approvals) != 1 || len(brief.Approvals[0].Reviews) != 3 {
 		w.T.Fatalf("the brief inbox holds %+v", brief)
