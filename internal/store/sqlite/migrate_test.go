@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
