@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -62,6 +63,25 @@ func (p *projects) trustedContent(root string) (trust.Content, bool) {
 	}
 	seen, err := p.readProject(root)
 	return seen.content, err == nil && seen.standing.State == trust.Trusted
+}
+
+// isTrusted reports whether a person vouches for the files of a workspace.
+func (p *projects) isTrusted(root string) bool {
+	if p.store.Standing(root, &trust.Content{}).State == trust.Untrusted { // nobody has decided
+		return false
+	}
+	seen, err := p.readProject(root)
+	return err == nil && seen.standing.State == trust.Trusted
+}
+
+// holdsSecret reports whether a command in a workspace may read a secret there.
+func holdsSecret(ctx context.Context, root string) bool {
+	at, err := workspace.Open(root)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = at.Close() }() // it was only read
+	return at.HoldsSecret(ctx)
 }
 
 // hasContent reports whether a workspace holds anything for agents: most hold nothing, and each
@@ -162,9 +182,10 @@ func (p *projects) fileSettings(root string) engine.FileSettings {
 	if p.servers != nil {
 		out.Rules = append(out.Rules, p.servers.forbidUntrusted(root)...)
 	}
-	out.Caps = own.Caps()
-	if len(out.Rules) > 0 || len(out.Levels) > 0 {
-		told, _ := json.Marshal([]any{out.Rules, out.Levels}) // of text alone it does not fail
+	out.Caps, out.Untrusted = own.Caps(), !p.isTrusted(root)
+	out.Private = slices.Concat(p.config.File.Approvals.Private, own.Private())
+	if len(out.Rules)+len(out.Levels)+len(out.Private) > 0 || out.Untrusted {
+		told, _ := json.Marshal([]any{out.Rules, out.Levels, out.Private, out.Untrusted}) // of text alone it does not fail
 		out.Hash = regie.HashOf(told)
 	}
 	return out
@@ -173,7 +194,7 @@ func (p *projects) fileSettings(root string) engine.FileSettings {
 func fileRule(r config.Rule) approval.FileRule {
 	name, below := r.Place()
 	return approval.FileRule{
-		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd,
+		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd, URL: r.Address(),
 		Verdict: r.Verdict(), Where: r.Where(),
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ type Rule struct {
 	// Cwd is where a command that is allowed may run: a directory, with /** behind it also what
 	// lies below, ** for any. Left out it is the workspace itself.
 	Cwd string `yaml:"cwd"`
+	// URL is an address that web.fetch reads, or with /** behind it what lies below.
+	URL string `yaml:"url"`
 	// Decision is allow, ask or forbid.
 	Decision string `yaml:"decision"`
 
@@ -49,6 +52,23 @@ func (r Rule) Place() (name string, below bool) {
 	return r.Path, false
 }
 
+// Address is the address that the rule is about; one that ends in a slash is about what lies below.
+func (r Rule) Address() string { return strings.TrimSuffix(r.URL, "**") }
+
+// checkURL refuses an address that no call is compared with.
+func (r Rule) checkURL() error {
+	ok, err := path.Match(r.Tool, fetchTool)
+	plain, readable := regie.PlainURL(r.Address())
+	switch {
+	case r.Path != "" || len(r.Argv) > 0 || !ok || err != nil:
+		return regie.Errorf(regie.CodeBadRequest, "only a rule about %s has a url, and no path or argv with it", fetchTool)
+	case !readable || plain != r.Address() || strings.HasSuffix(r.URL, "/"):
+		return regie.Errorf(regie.CodeBadRequest,
+			"url is %q: write a page as https://example.com/page, or what lies below as https://example.com/docs/**", r.URL)
+	}
+	return nil
+}
+
 // checkValues holds a rule to what its words mean together. One that says less than its author
 // meant would be worse than none.
 func (r Rule) checkValues() error {
@@ -68,6 +88,9 @@ func (r Rule) checkValues() error {
 		return regie.Errorf(regie.CodeBadRequest,
 			"path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", r.Path)
 	}
+	if r.URL != "" {
+		return errors.Join(checkPattern(r.Tool), r.checkURL())
+	}
 	return checkPattern(r.Tool)
 }
 
@@ -81,6 +104,9 @@ func checkPattern(tool string) error {
 
 // commandTool is the tool that runs commands.
 const commandTool = "shell.shell_exec"
+
+// fetchTool is the tool that reads addresses.
+const fetchTool = "web.fetch"
 
 // aboutCommands reports whether the rule's pattern can name a tool that runs commands.
 func (r Rule) aboutCommands() bool {

@@ -87,6 +87,8 @@ type Config struct {
 	// Files returns what files of settings say about the calls in a workspace, as they are now
 	// (decision 36); nil where there are none.
 	Files func(root string) FileSettings
+	// HoldsSecret reports whether a command in a workspace may read a secret there; nil: never.
+	HoldsSecret func(ctx context.Context, root string) bool
 	// Scoped returns the tools of a round in a workspace: those that it was given, and those that
 	// only this one has. Like Tools it may wait, and not beyond ctx. Nil adds none.
 	Scoped func(ctx context.Context, root string, tools *tool.Registry) *tool.Registry
@@ -146,6 +148,10 @@ type FileSettings struct {
 	Rules  []approval.FileRule
 	Levels []approval.Level
 	Caps   regie.Caps // which lower those of the configuration
+	// Untrusted says that nobody vouches for the files of the workspace; Private are patterns of
+	// those that are private (decision 34).
+	Untrusted bool
+	Private   []string
 	// Hash tells them from others.
 	Hash regie.Hash
 }

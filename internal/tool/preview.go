@@ -123,6 +123,21 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	return a.value
 }
 
+// FlowOf returns what a call carries (decision 34). A tool that cannot tell carries everything.
+func FlowOf(ctx context.Context, t Tool, inv *Invocation) Flow {
+	flow := SidesOf(t).Flow
+	if flow == nil {
+		return Flow{}
+	}
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (Flow, error) {
+		return flow(ctx, inv), nil
+	})
+	if a.err != nil {
+		return Flow{Outside: true, Private: true, Egress: true}
+	}
+	return a.value
+}
+
 // Command returns the literal command that a call runs (spec 4.4), where it runs one.
 func Command(t Tool, inv *Invocation) (regie.Command, bool) {
 	commandOf := SidesOf(t).Command

@@ -25,6 +25,7 @@ type Handler[A any] struct {
 	Foresee            func(ctx context.Context, inv *Invocation, args A) ([]State, error)
 	MustAsk            func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
 	Command            func(inv *Invocation, args A) (regie.Command, bool)
+	Flow               func(ctx context.Context, inv *Invocation, args A) Flow
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go
 	// types do not say.
 	Schema func(*jsonschema.Schema)
@@ -124,6 +125,15 @@ func (t *typed[A]) Sides() Sides {
 				return nil
 			}
 			return h.MustAsk(ctx, inv, args)
+		}
+	}
+	if h.Flow != nil {
+		s.Flow = func(ctx context.Context, inv *Invocation) Flow {
+			args, err := decodeArguments[A](inv)
+			if err != nil {
+				return Flow{}
+			}
+			return h.Flow(ctx, inv, args)
 		}
 	}
 	if h.Command != nil {

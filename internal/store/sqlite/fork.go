@@ -233,10 +233,11 @@ func (c *copying) insertCopies(t *tx, from regie.ID) error {
 	if err != nil || !made { // another one of this id was faster: it is the same fork
 		return err
 	}
-	// The messages carry the taint (decision 34), the session the wish to be asked (decision 49).
-	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
+	// The messages carry what the source has read (decision 34), the session the wish to be asked
+	// (decision 49).
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted, read_private,
 			forked_from, forked_at_seq, token_id, state, created_at)
-		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
+		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, read_private, id, ?, ?, 'IDLE', ?
 		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source.chain)
 	for i := range c.rows {
 		t.rounds.insertCall(chain, &c.rows[i])
