@@ -92,7 +92,7 @@ func TestProjectCannotWiden(t *testing.T) {
 		value := map[string]string{
 			"require": "all", "require_validation": "true", "rules": "[{tool: files.*, decision: ask}]", "limits": "{}", "budget": "{}", "language": "fr", "prompt_degree": "1", "dialect": "json",
 			"relaunch": "answer", "answer_check": "true", "reasoning_effort": "low", "parallel_tool_calls": "false", "workspace": "{time_zone: UTC}", "instructions": "x",
-			"context_tokens": "2000", "max_context_messages": "10",
+			"private": "[a/**]", "context_tokens": "2000", "max_context_messages": "10",
 		}[at[len(at)-1]]
 		if value == "" {
 			value = "1"

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,14 +22,19 @@ func TestNotBelowAnEngine(t *testing.T) {
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := os.ReadFile("migrations/00031_schema.sql")
+	files := fstest.MapFS{"00099_next.sql": {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")}}
+	present, err := filepath.Glob("migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := postgres.Config{URL: address, Dir: dir, Migrations: fstest.MapFS{
-		"00031_schema.sql": {Data: first},
-		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")},
-	}}
+	for _, name := range present {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = &fstest.MapFile{Data: data}
+	}
+	next := postgres.Config{URL: address, Dir: dir, Migrations: files}
 	storetest.PostgresExec(t, address, "INSERT INTO holders (name, until) VALUES ('node:/data pid 7', clock_timestamp() + interval '1 hour'), ('dead', clock_timestamp() - interval '1 hour')")
 	for _, reading := range []bool{false, true} {
 		want := "node:/data pid 7"

@@ -19,14 +19,19 @@ import (
 // openNext opens a data directory as the program with the next migration would.
 func openNext(t *testing.T, dir string) *sqlite.Store {
 	t.Helper()
-	first, err := os.ReadFile("migrations/00031_schema.sql")
+	files := fstest.MapFS{"00099_next.sql": {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\n")}}
+	present, err := filepath.Glob("migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, Migrations: fstest.MapFS{
-		"00031_schema.sql": {Data: first},
-		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\n")},
-	}})
+	for _, name := range present {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = &fstest.MapFile{Data: data}
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, Migrations: files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +83,7 @@ func listBackups(t *testing.T, dir string) []string {
 func TestMigration(t *testing.T) {
 	dir, before, view := old(t)
 	for _, end := range []string{".unfinished", ".unfinished-journal"} {
-		cut := filepath.Join(dir, sqlite.FileName+".before-32.20200101T000000.000000000"+end)
+		cut := filepath.Join(dir, sqlite.FileName+".before-99.20200101T000000.000000000"+end)
 		if err := os.WriteFile(cut, []byte("cut short by a death"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -206,7 +206,7 @@ func render(body []byte, kind string, at *url.URL) (text, title string, shown bo
 	if bytes.IndexByte(body, 0) >= 0 {
 		return "", "", false
 	}
-	text = strings.ToValidUTF8(string(body), "\uFFFD")
+	text = strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\r\n", "\n")
 	if media == "text/html" || media == "application/xhtml+xml" {
 		text, title = Markdown(text, at)
 	}
