@@ -83,11 +83,11 @@ type Session struct {
 	RequireValidation bool `json:"require_validation,omitempty"`
 	// Tainted says that the session has read what others wrote, ReadPrivate that it has read
 	// private data (decision 34). Neither is ever taken back.
-	Tainted     bool       `json:"tainted,omitempty"`
-	ReadPrivate bool       `json:"read_private,omitempty"`
-	EndReason         SessionEnd `json:"end_reason,omitempty"`
-	CreatedAt         time.Time  `json:"created_at"`
-	LastActivity      time.Time  `json:"last_activity"`
+	Tainted      bool       `json:"tainted,omitempty"`
+	ReadPrivate  bool       `json:"read_private,omitempty"`
+	EndReason    SessionEnd `json:"end_reason,omitempty"`
+	CreatedAt    time.Time  `json:"created_at"`
+	LastActivity time.Time  `json:"last_activity"`
 	// Epoch rises with each holder; a write under an older one is refused (invariant 8).
 	Epoch int64 `json:"epoch"`
 	// ForkedFrom is set in a fork, for ever (decision 17).

@@ -216,7 +216,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
 		UserData:      places.userData, Files: places.fileSettings, Scoped: places.ToolsIn,
-		HoldsSecret: holdsSecret,
+		HoldsSecret: workspace.HoldsSecret,
 		Cache:       e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: e.masked.Load,

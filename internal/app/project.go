@@ -74,16 +74,6 @@ func (p *projects) isTrusted(root string) bool {
 	return err == nil && seen.standing.State == trust.Trusted
 }
 
-// holdsSecret reports whether a command in a workspace may read a secret there.
-func holdsSecret(ctx context.Context, root string) bool {
-	at, err := workspace.Open(root)
-	if err != nil {
-		return true
-	}
-	defer func() { _ = at.Close() }() // it was only read
-	return at.HoldsSecret(ctx)
-}
-
 // hasContent reports whether a workspace holds anything for agents: most hold nothing, and each
 // step of a run asks.
 func hasContent(root string) bool {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -57,12 +56,11 @@ func (r Rule) Address() string { return strings.TrimSuffix(r.URL, "**") }
 
 // checkURL refuses an address that no call is compared with.
 func (r Rule) checkURL() error {
-	ok, err := path.Match(r.Tool, fetchTool)
-	plain, readable := regie.PlainURL(r.Address())
+	plain, ok := regie.PlainURL(r.Address())
 	switch {
-	case r.Path != "" || len(r.Argv) > 0 || !ok || err != nil:
+	case r.Path != "" || len(r.Argv) > 0 || r.Tool != fetchTool:
 		return regie.Errorf(regie.CodeBadRequest, "only a rule about %s has a url, and no path or argv with it", fetchTool)
-	case !readable || plain != r.Address() || strings.HasSuffix(r.URL, "/"):
+	case !ok || plain != r.Address() || strings.HasSuffix(r.URL, "/") || strings.Contains(plain, "*"):
 		return regie.Errorf(regie.CodeBadRequest,
 			"url is %q: write a page as https://example.com/page, or what lies below as https://example.com/docs/**", r.URL)
 	}
@@ -89,7 +87,7 @@ func (r Rule) checkValues() error {
 			"path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", r.Path)
 	}
 	if r.URL != "" {
-		return errors.Join(checkPattern(r.Tool), r.checkURL())
+		return r.checkURL()
 	}
 	return checkPattern(r.Tool)
 }

@@ -78,9 +78,14 @@ func enoughUnless(more bool) error {
 // maxSecretWalk bounds how many entries HoldsSecret looks at.
 const maxSecretWalk = 200_000
 
-// HoldsSecret reports whether a command in the workspace may read a secret there. It looks at
-// ignored files too, and counts what it cannot look at as one.
-func (r *Root) HoldsSecret(ctx context.Context) bool {
+// HoldsSecret reports whether a command in the workspace at root may read a secret there. It looks
+// at ignored files too, and counts what it cannot look at as one.
+func HoldsSecret(ctx context.Context, root string) bool {
+	r, err := Open(root)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = r.Close() }() // it was only read
 	top, err := r.openDir(".", false)
 	if err != nil {
 		return true
