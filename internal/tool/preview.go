@@ -129,9 +129,8 @@ func FlowOf(ctx context.Context, t Tool, inv *Invocation) Flow {
 	if flow == nil {
 		return Flow{}
 	}
-	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (Flow, error) {
-		return flow(ctx, inv), nil
-	})
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)),
+		func(ctx context.Context) (Flow, error) { return flow(ctx, inv) })
 	if a.err != nil {
 		return Flow{Outside: true, Private: true, Egress: true}
 	}

@@ -8,23 +8,25 @@ import (
 
 // flowOf says what a call about one file carries (decision 34): also a refused edit shows text that
 // is like what it looked for.
-func flowOf(inv *tool.Invocation, name string) tool.Flow {
-	flow := tool.Flow{Files: true, Path: name}
+func flowOf(inv *tool.Invocation, name string) (tool.Flow, error) {
 	root, err := openWorkspace(inv)
-	if err != nil {
-		return flow
+	if err != nil { // the call fails too
+		return tool.Flow{}, nil //nolint:nilerr // and shows nothing
 	}
 	defer root.Close()
-	if place, err := root.Place(name); err == nil {
-		flow.Path, flow.Private = place.Path, place.Secret
+	place, err := root.Place(name)
+	if err != nil { // here as well
+		place.Path = name
 	}
-	return flow
+	return tool.Flow{Files: true, Path: place.Path, Private: place.Secret}, nil
 }
 
 // searchFlow is that of a search, which may show any file but secrets.
-func searchFlow[A any](context.Context, *tool.Invocation, A) tool.Flow { return tool.Flow{Files: true} }
+func searchFlow[A any](context.Context, *tool.Invocation, A) (tool.Flow, error) {
+	return tool.Flow{Files: true}, nil
+}
 
 // listFlow is that of a list, which shows names.
-func listFlow(context.Context, *tool.Invocation, listArgs) tool.Flow {
-	return tool.Flow{Files: true, Path: "."}
+func listFlow(context.Context, *tool.Invocation, listArgs) (tool.Flow, error) {
+	return tool.Flow{Files: true, Path: "."}, nil
 }

@@ -32,9 +32,9 @@ func (t *remote) Definition() regie.ToolDefinition { return t.definition }
 // Sides implements tool.Sided. A server's tool brings in what its authors like and may send on what
 // it is given; only one that runs here, and that the operator trusts, does neither (decision 34).
 func (t *remote) Sides() tool.Sides {
-	return tool.Sides{Flow: func(context.Context, *tool.Invocation) tool.Flow {
+	return tool.Sides{Flow: func(context.Context, *tool.Invocation) (tool.Flow, error) {
 		trusted := t.server.config.TrustHints
-		return tool.Flow{Outside: !trusted, Egress: !trusted || t.server.config.URL != ""}
+		return tool.Flow{Outside: !trusted, Egress: !trusted || t.server.config.URL != ""}, nil
 	}}
 }
 

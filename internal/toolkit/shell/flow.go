@@ -9,11 +9,11 @@ import (
 
 // flow says what a command carries (decision 34): it may show any file that it can read, and with
 // the network it brings and sends what it likes.
-func (k *toolkit) flow(ctx context.Context, inv *tool.Invocation, _ args) tool.Flow {
+func (k *toolkit) flow(ctx context.Context, inv *tool.Invocation, _ args) (tool.Flow, error) {
 	found := k.sandbox.For(ctx, inv.Workspace.Root)
 	reaches := k.sandbox.Network() || found.Tier == sandbox.None
 	return tool.Flow{
 		Files: true, Secrets: true, Outside: reaches, Egress: reaches,
 		Private: found.Tier == sandbox.None, // it reads what the person can
-	}
+	}, nil
 }

@@ -249,11 +249,10 @@ func (m *markdown) closeTag(t html.Token) {
 	case atom.A:
 		m.closeLink()
 	case atom.Table:
-		m.table, m.fresh = max(0, m.table-1), false
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		m.fresh = false
+		m.table = max(0, m.table-1)
 	}
 	if !inline[t.DataAtom] {
+		m.fresh = false
 		m.breakLine(2)
 	}
 }
