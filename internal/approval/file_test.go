@@ -60,6 +60,8 @@ func TestFileRules(t *testing.T) {
 		{"a page beside", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example/dx"}, regie.VerdictAsk},
 		{"a page around", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example/d/..%2fx"}, regie.VerdictAsk},
 		{"a forbidden page, perhaps", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example/x/../d/y"}, regie.VerdictMustAsk},
+		{"a forbidden host with a dot", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example./d"}, regie.VerdictMustAsk},
+		{"a forbidden host with a port", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example:0443/d"}, regie.VerdictMustAsk},
 		{"a page of another host", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example.evil/"}, regie.VerdictAsk},
 		{"a page of a user", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example@evil/"}, regie.VerdictAsk},
 		{"what is not literal is not allowed", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{"command": "git push"}, regie.VerdictAsk},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -20,7 +21,11 @@ func (x *toolRunner) markFlow(call *regie.Call) {
 	}
 	flow := tool.FlowOf(x.commit, target, inv)
 	call.Tainted = flow.Outside || flow.Files && x.files.Untrusted
-	call.ReadPrivate = flow.Private || flow.Files && x.files.holdPrivate(flow.Path) ||
+	call.ReadPrivate = x.readsPrivate(flow)
+}
+
+func (x *toolRunner) readsPrivate(flow tool.Flow) bool {
+	return flow.Private || flow.Files && x.files.holdPrivate(flow.Path) ||
 		flow.Secrets && x.cfg.HoldsSecret != nil && x.cfg.HoldsSecret(x.commit, x.workspace.Root)
 }
 
@@ -51,13 +56,14 @@ func (s *roundState) noteFlow(calls []regie.Call) {
 	}
 }
 
-// isTainted reports whether the model has read what nobody vouches for: results, or instructions of
-// an untrusted workspace in the prompt itself.
-func (j *judge) isTainted() bool {
-	return j.session.Tainted || j.files.Untrusted && !j.round.Level2.IsZero()
-}
-
-// sendsOut reports whether a call can send out what the session has read.
-func (j *judge) sendsOut(target tool.Tool, inv *tool.Invocation) bool {
-	return j.isTainted() && j.session.ReadPrivate && tool.FlowOf(j.commit, target, inv).Egress
+// addFlow tells a verdict what the session has read, and whether the call can send that out. The
+// model may have read instructions of an untrusted workspace in the prompt itself. A command that
+// reads a secret and has the network needs no second call to send it.
+func (j *judge) addFlow(in *approval.Input, target tool.Tool, inv *tool.Invocation) {
+	in.Tainted = j.session.Tainted || j.files.Untrusted && !j.round.Level2.IsZero()
+	if in.Tainted {
+		flow := tool.FlowOf(j.commit, target, inv)
+		in.Egress = flow.Egress
+		in.ReadPrivate = j.session.ReadPrivate || flow.Egress && j.runner.readsPrivate(flow)
+	}
 }

@@ -74,8 +74,7 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 	if target, inv := j.runner.newInvocation(call); target != nil {
 		runs = tool.SidesOf(target).Command != nil
 		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
-		in.Tainted, in.ReadPrivate = j.isTainted(), j.session.ReadPrivate
-		in.Egress = j.sendsOut(target, inv)
+		j.addFlow(&in, target, inv)
 		if command, literal := tool.Command(target, inv); literal && arguments != nil {
 			arguments[regie.FieldCommand] = command.String()
 		}
