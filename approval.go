@@ -154,7 +154,8 @@ func (c Command) String() string {
 
 // PlainURL returns an http address in the one form that scopes compare: scheme and host in small
 // letters, no default port, a path, no fragment. An address that servers read in different ways has
-// none: one with a user, an odd host or port, "..", or an escaped slash, backslash or dot in its path.
+// none: one with a user, an odd host or port, "..", or an escaped slash, backslash or dot in its
+// path.
 func PlainURL(text string) (plain string, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" || strings.HasSuffix(u.Hostname(), ".") ||

@@ -55,9 +55,9 @@ type Approvals struct {
 	RequireValidation bool `yaml:"require_validation"`
 	// Expire is how long people have to decide; zero means 24 hours.
 	Expire time.Duration `yaml:"expire"`
-	// Private are files that are private: docs/salaries/**, docs/a.md, or *.pay for a name anywhere.
-	// Once a session has read one, or a secret, and what others wrote, each call that can send
-	// data out is asked about.
+	// Private are files that are private: docs/salaries/**, docs/a.md, or *.pay for a name
+	// anywhere. Once a session has read one, or a secret, and what others wrote, each call that
+	// can send data out is asked about.
 	Private []string `yaml:"private"`
 	// Rules decide calls before a person does.
 	Rules []Rule `yaml:"rules"`

@@ -118,8 +118,8 @@ type Flow struct {
 
 // Sides are what a Tool can do besides being run; nil is what it cannot.
 type Sides struct {
-	// Flow says what a call carries, everything with an error; a tool without it carries nothing. It
-	// changes nothing.
+	// Flow says what a call carries, everything with an error; a tool without it carries nothing.
+	// It changes nothing.
 	Flow func(ctx context.Context, inv *Invocation) (Flow, error)
 	// Prepare records evidence before the call starts: pre-images, versions (decision 20). It must
 	// change nothing, except for what it gives to Keep. Its error settles the call as FAILED
