@@ -1,7 +1,9 @@
 package regie
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -82,6 +84,7 @@ const (
 	ScopeUnder ScopeKind = "under" // the field is a path below the value
 	ScopeAny   ScopeKind = "any"   // every call of the tool
 	ScopeArgv  ScopeKind = "argv"  // the call runs a literal command that the value holds (CommandsValue)
+	ScopeURL   ScopeKind = "url"   // the field is the address in the value, or one below it where it ends in a slash
 )
 
 // Scope is what an answer for a session, or for always, covers (spec 4.4, decision 20). It is
@@ -92,8 +95,8 @@ type Scope struct {
 	// Field is the argument that is compared; with ScopeExact and no field it is all of them.
 	Field string    `json:"field,omitempty"`
 	Kind  ScopeKind `json:"kind"`
-	// Value is what the field is compared with: a clean relative path for ScopeUnder, the
-	// signature's digits for all arguments.
+	// Value is what the field is compared with: a clean relative path for ScopeUnder, an address as
+	// PlainURL writes it for ScopeURL, the signature's digits for all arguments.
 	Value string `json:"value,omitempty"`
 	// Sentence says it in words.
 	Sentence Sentence `json:"sentence"`
@@ -119,6 +122,9 @@ func (s Scope) Matches(tool string, signature Hash, arguments map[string]any) bo
 		return value == s.Value
 	case s.Kind == ScopeArgv:
 		return s.Field == FieldCommand && value != "" && slices.Contains(s.commands(), value)
+	case s.Kind == ScopeURL:
+		plain, ok := PlainURL(value)
+		return ok && (plain == s.Value || strings.HasSuffix(s.Value, "/") && strings.HasPrefix(plain, s.Value))
 	case s.Kind == ScopeUnder:
 		dir := cleanPath(s.Value)
 		return dir != "" && dir != "." && dir == s.Value && strings.HasPrefix(cleanPath(value), dir+"/")
@@ -174,6 +180,38 @@ func (s Scope) commands() []string {
 		out[i] = string(list[i])
 	}
 	return out
+}
+
+// PlainURL returns an http address in the one form that scopes compare: scheme and host in small
+// letters, no default port, a path, no fragment. An address that servers read in different ways has
+// none: one with a user, an odd host or port, "..", or an escaped slash, backslash or dot in its
+// path.
+func PlainURL(text string) (plain string, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" || strings.HasSuffix(u.Hostname(), ".") ||
+		strings.HasSuffix(u.Host, ":") || strings.HasPrefix(u.Port(), "0") {
+		return "", false
+	}
+	host, path := strings.ToLower(u.Host), cmp.Or(u.EscapedPath(), "/")
+	switch u.Scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	default:
+		return "", false
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(path[1:], "/"), "/") {
+		lower := strings.ToLower(part)
+		if part == "." || part == ".." || part == "" && path != "/" || strings.Contains(lower, "%2e") ||
+			strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") {
+			return "", false
+		}
+	}
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	return u.Scheme + "://" + host + path, true
 }
 
 // cleanPath returns the shortest form of a relative path, and "" for a path that no scope may

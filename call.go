@@ -156,6 +156,9 @@ type Call struct {
 	Attempts    int   `json:"attempts"`
 	Recovered   bool  `json:"recovered,omitempty"` // settled after a crash, by a probe or by running again
 	DurationUS  int64 `json:"duration_us"`         // microseconds
+	// Tainted says that its result holds what others wrote, ReadPrivate that it may hold a secret
+	// (decision 34). Its session keeps both for ever; they are not read back with a call.
+	Tainted, ReadPrivate bool `json:"-"`
 
 	// CopyOf is the call that was made, where this one is its copy in a fork: a copy tells what
 	// happened and runs nothing (decision 17).

@@ -90,7 +90,11 @@ type Session struct {
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
 	// ApprovalMode is ModeAsk where it is empty.
-	ApprovalMode Mode       `json:"approval_mode,omitempty"`
+	ApprovalMode Mode `json:"approval_mode,omitempty"`
+	// Tainted says that the session has read what others wrote, ReadPrivate that it has read
+	// private data (decision 34). Neither is ever taken back.
+	Tainted      bool       `json:"tainted,omitempty"`
+	ReadPrivate  bool       `json:"read_private,omitempty"`
 	EndReason    SessionEnd `json:"end_reason,omitempty"`
 	CreatedAt    time.Time  `json:"created_at"`
 	LastActivity time.Time  `json:"last_activity"`

@@ -62,8 +62,8 @@ func trustRoot(env *environment, args []string) (string, error) {
 
 // trustProject asks, and stores that a workspace is trusted as it is now.
 func trustProject(env *environment, seen *app.Project, yes bool) error {
-	if err := cmp.Or(seen.Unread, seen.Broken); err != nil || len(seen.Files) == 0 {
-		return err
+	if err := cmp.Or(seen.Unread, seen.Broken); err != nil || len(seen.Files) == 0 && !yes {
+		return err // --yes vouches for the files of a workspace with nothing for agents
 	}
 	if !yes {
 		if err := env.askConfirmation(env.T("Trust exactly this? [y/N] "), env.T("not trusted")); err != nil {

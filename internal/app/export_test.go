@@ -11,8 +11,10 @@ import (
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
 )
 
 // ShortenAttach has commands of a test wait less long for another engine.
@@ -36,6 +38,14 @@ func Makers() map[string]bool {
 		out[name] = true
 	}
 	return out
+}
+
+// House are the tools that are built in.
+func House(t *testing.T, c config.Config) *tool.Registry {
+	t.Helper()
+	house, err := newHouse(Options{Config: c}, newIndexes(c), newSnapshots(c), nil)
+	fatal(t, err)
+	return house
 }
 
 // Service is that of the engine of this process, as its surfaces in the same process have it.

@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/toolkit/session"
 	"github.com/regie-run/regie/internal/toolkit/shell"
+	"github.com/regie-run/regie/internal/toolkit/web"
 )
 
 // newHouse returns the registry of the tools that are built in. readResult is as session.Tools has
@@ -39,7 +40,14 @@ func newHouse(o Options, box *sandbox.Sandbox, indexes files.Indexes, snapshots 
 	if err != nil {
 		return nil, err
 	}
-	return tool.NewRegistry(slices.Concat(builtin, own, commands, o.Tools)...)
+	var pages []tool.Tool
+	if settings := o.Config.File.Web; settings.On() {
+		hosts, ranges := settings.Private()
+		if pages, err = web.Tools(web.Config{Hosts: hosts, Ranges: ranges}); err != nil {
+			return nil, err
+		}
+	}
+	return tool.NewRegistry(slices.Concat(builtin, own, commands, pages, o.Tools)...)
 }
 
 func newSnapshots(c config.Config) *snapshot.Store {

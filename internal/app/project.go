@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,6 +67,15 @@ func (p *projects) trustedContent(root string) (trust.Content, bool) {
 	}
 	seen, err := p.readProject(root)
 	return seen.content, err == nil && seen.standing.State == trust.Trusted
+}
+
+// isTrusted reports whether a person vouches for the files of a workspace.
+func (p *projects) isTrusted(root string) bool {
+	if p.store.Standing(root, &trust.Content{}).State == trust.Untrusted { // nobody has decided
+		return false
+	}
+	seen, err := p.readProject(root)
+	return err == nil && seen.standing.State == trust.Trusted
 }
 
 // hasContent reports whether a workspace holds anything for agents: most hold nothing, and each
@@ -206,8 +216,10 @@ func (p *projects) fileSettings(root, name string, agent config.Agent, agentErr 
 		out.Rules = append(out.Rules, p.servers.forbidUntrusted(root)...)
 	}
 	out.Caps = p.config.File.CapsOf(&agent).Lower(own.Caps(name))
-	if len(out.Rules) > 0 || len(out.Levels) > 0 || len(out.Scopes) > 0 {
-		told, _ := json.Marshal([]any{out.Rules, out.Levels, out.Scopes}) // of text alone it does not fail
+	out.Untrusted = !p.isTrusted(root)
+	out.Private = slices.Concat(p.config.File.Approvals.Private, own.Private())
+	if len(out.Rules)+len(out.Levels)+len(out.Scopes)+len(out.Private) > 0 || out.Untrusted {
+		told, _ := json.Marshal([]any{out.Rules, out.Levels, out.Scopes, out.Private, out.Untrusted}) // of text alone it does not fail
 		out.Hash = regie.HashOf(told)
 	}
 	return out
@@ -217,7 +229,7 @@ func fileRule(r config.Rule) approval.FileRule {
 	name, below := r.Place()
 	return approval.FileRule{
 		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd,
-		Network: r.Network, Verdict: r.Verdict(), Where: r.Where(),
+		Network: r.Network, URL: r.Address(), Verdict: r.Verdict(), Where: r.Where(),
 	}
 }
 

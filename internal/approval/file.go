@@ -19,6 +19,8 @@ type FileRule struct {
 	Path  string
 	Below bool
 	Argv  []string
+	// URL is the address that it is about; one that ends in a slash is about what lies below it.
+	URL string
 	// Cwd is the directory of a command that a rule allows: empty is the workspace itself, with /**
 	// behind it also what lies below, ** is any. What runs is decided by the files that lie there
 	// (a Makefile), so elsewhere it is another command. A rule with one allows nothing but
@@ -96,6 +98,8 @@ func (r *FileRule) scope(call *FileCall) regie.Scope {
 		if command, literal := call.command(); literal && slices.Equal(command.Argv, r.Argv) {
 			s.Value, _ = call.Arguments[regie.FieldCommand].(string) // in its directory
 		}
+	case r.URL != "":
+		s.Kind, s.Field, s.Value = regie.ScopeURL, "url", r.URL
 	case r.Path != "" && r.Below:
 		s.Kind, s.Field, s.Value = regie.ScopeUnder, "path", r.Path
 	case r.Path != "":

@@ -54,6 +54,16 @@ func TestFileRules(t *testing.T) {
 		{"a directory of commands says nothing of a write", approval.FileRule{Tool: "files.write_file", Cwd: "docs", Verdict: allow}, "files.write_file", map[string]any{"path": "a.txt"}, regie.VerdictAsk},
 		{"nor of a write in it", approval.FileRule{Tool: "*", Cwd: "docs/**", Verdict: allow}, "files.write_file", map[string]any{"path": "docs/a.txt"}, regie.VerdictAsk},
 		{"nor does any directory", approval.FileRule{Tool: "*", Cwd: "**", Verdict: allow}, "a.b", map[string]any{"command": "x"}, regie.VerdictAsk},
+		{"a page", approval.FileRule{Tool: "w.f", URL: "https://a.example/x", Verdict: forbid}, "w.f", map[string]any{"url": "https://A.example:443/x#y"}, forbid},
+		{"another page", approval.FileRule{Tool: "w.f", URL: "https://a.example/x", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example/xy"}, regie.VerdictAsk},
+		{"a page below", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example/d/x?y=z"}, allow},
+		{"a page beside", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example/dx"}, regie.VerdictAsk},
+		{"a page around", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example/d/..%2fx"}, regie.VerdictAsk},
+		{"a forbidden page, perhaps", approval.FileRule{Tool: "w.f", URL: "https://a.example/d/", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example/x/../d/y"}, regie.VerdictMustAsk},
+		{"a forbidden host with a dot", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example./d"}, regie.VerdictMustAsk},
+		{"a forbidden host with a port", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: forbid}, "w.f", map[string]any{"url": "https://a.example:0443/d"}, regie.VerdictMustAsk},
+		{"a page of another host", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example.evil/"}, regie.VerdictAsk},
+		{"a page of a user", approval.FileRule{Tool: "w.f", URL: "https://a.example/", Verdict: allow}, "w.f", map[string]any{"url": "https://a.example@evil/"}, regie.VerdictAsk},
 		{"what is not literal is not allowed", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{"command": "git push"}, regie.VerdictAsk},
 	} {
 		t.Run(row.name, func(t *testing.T) {

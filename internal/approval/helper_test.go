@@ -79,7 +79,7 @@ var sources = []source{
 	{"a rule with an unknown word", "m", withRule("PERHAPS")},
 	{"a rule without a word", "m", withRule("")},
 	{"the model", "m", func(in *approval.Input) { in.ModelAsks = true }},
-	{"taint and egress", "m", func(in *approval.Input) { in.Tainted, in.Egress = true, true }},
+	{"taint and egress", "m", func(in *approval.Input) { in.Tainted, in.ReadPrivate, in.Egress = true, true, true }},
 	{"an unknown outcome", "m", func(in *approval.Input) { in.UnresolvedUnknown = true }},
 	{"a rule allows", "a", withRule(regie.VerdictAllow)},
 	{"a rule of the session allows", "a", withRule(regie.VerdictAllow, func(r *regie.Rule) { r.SessionID = thisSession })},

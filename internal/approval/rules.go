@@ -125,6 +125,9 @@ func decidable(scope regie.Scope, in *Input) bool {
 		return err == nil && !wanted.IsZero() && wanted.String() == scope.Value && !in.Signature.IsZero()
 	case regie.ScopeArgv: // a command that is not literal may be, or hold, any other
 		return isText && scope.Field == regie.FieldCommand
+	case regie.ScopeURL: // an address that can be read in several ways may be any
+		_, ok := regie.PlainURL(value)
+		return ok
 	case regie.ScopeUnder:
 		return plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value &&
 			scope.Value != "."

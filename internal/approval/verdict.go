@@ -65,6 +65,7 @@ type Input struct {
 	ToolAsks          []regie.Sentence // why the tool wants this very call approved, whatever the rules allow
 	ModelAsks         bool             // the model's validation_request (decision 40)
 	Tainted           bool             // the session has read what nobody vouches for (decision 34)
+	ReadPrivate       bool             // and private data
 	Egress            bool             // the call can send data out
 	UnresolvedUnknown bool             // an earlier call of this signature has no known outcome (decision 5)
 	// Objections are what the person's hooks have against the call: of them only those that ask or
@@ -285,8 +286,8 @@ func explicit(in *Input) []regie.Ground {
 		add(true, regie.SourceTool, why)
 	}
 	add(in.ModelAsks, regie.SourceModel, regie.Say("the model asks for a check"))
-	add(in.Tainted && in.Egress, regie.SourceTaint,
-		regie.Say("this session has read untrusted content, and the call can send data out"))
+	add(in.Tainted && in.ReadPrivate && in.Egress, regie.SourceTaint,
+		regie.Say("this session has read private data and content that others wrote, and the call can send data out"))
 	add(in.UnresolvedUnknown, regie.SourceUnknown,
 		regie.Say("the outcome of an earlier identical call is unknown: it may already have happened"))
 	return out

@@ -51,9 +51,10 @@ func TestSentences(t *testing.T) {
 		{"approval is a property of a call of any kind", edits{query, withRule(regie.VerdictMustAsk)}, "MUST_ASK", []regie.Source{"rule"}},
 		{"a rule that asks is explicit", edits{withRule(regie.VerdictAsk), allowed}, "MUST_ASK", []regie.Source{"rule"}},
 		{"the model's own request", edits{allowed, func(in *approval.Input) { in.ModelAsks = true }}, "MUST_ASK", []regie.Source{"model"}},
-		{"taint where data can leave", edits{allowed, func(in *approval.Input) { in.Tainted, in.Egress = true, true }}, "MUST_ASK", []regie.Source{"taint"}},
-		{"taint alone", edits{func(in *approval.Input) { in.Tainted = true }}, "ALLOW", nil},
-		{"egress alone", edits{func(in *approval.Input) { in.Egress = true }}, "ALLOW", nil},
+		{"taint where data can leave", edits{allowed, func(in *approval.Input) { in.Tainted, in.ReadPrivate, in.Egress = true, true, true }}, "MUST_ASK", []regie.Source{"taint"}},
+		{"taint without egress", edits{func(in *approval.Input) { in.Tainted, in.ReadPrivate = true, true }}, "ALLOW", nil},
+		{"taint without private data", edits{func(in *approval.Input) { in.Tainted, in.Egress = true, true }}, "ALLOW", nil},
+		{"private data without taint", edits{func(in *approval.Input) { in.ReadPrivate, in.Egress = true, true }}, "ALLOW", nil},
 		{"a repeated UNKNOWN always needs an approval", edits{allowed, func(in *approval.Input) { in.UnresolvedUnknown = true }}, "MUST_ASK", []regie.Source{"unknown"}},
 		{"a hook asks, whatever a rule allows", edits{writes, allowed, withObjection(regie.VerdictMustAsk)}, "MUST_ASK", []regie.Source{"hook", "app"}},
 		{"a hook forbids", edits{allowed, withObjection(regie.VerdictForbid)}, "FORBID", []regie.Source{"hook"}},
@@ -196,7 +197,7 @@ func TestReasons(t *testing.T) {
 		{withLevel(approval.Level{Source: regie.SourceApp, Require: "Writes"}), `the approval setting "Writes" is unknown, so every call is asked about`},
 		{func(in *approval.Input) { in.Risk = regie.RiskExternal }, `calls of "files.write_file" reach outside and are asked about unless a rule allows them`},
 		{func(in *approval.Input) { in.ModelAsks = true }, "the model asks for a check"},
-		{func(in *approval.Input) { in.Tainted, in.Egress = true, true }, "this session has read untrusted content, and the call can send data out"},
+		{func(in *approval.Input) { in.Tainted, in.ReadPrivate, in.Egress = true, true, true }, "this session has read private data and content that others wrote, and the call can send data out"},
 		{func(in *approval.Input) { in.UnresolvedUnknown = true }, "the outcome of an earlier identical call is unknown: it may already have happened"},
 	} {
 		if got := approval.Decide(call(c.edit)).Grounds; len(got) != 1 || got[0].Sentence.String() != c.want {

@@ -12,6 +12,10 @@ type Approvals struct {
 	Expire time.Duration `yaml:"expire"`
 	// QuestionExpire is how long people have to answer a question; zero means 7 days (decision 74).
 	QuestionExpire time.Duration `yaml:"question_expire"`
+	// Private are files that are private: docs/salaries/**, docs/a.md, or *.pay for a name
+	// anywhere. Once a session has read one, or a secret, and what others wrote, each call that
+	// can send data out is asked about.
+	Private []string `yaml:"private"`
 	// Rules decide calls before a person does.
 	Rules []Rule `yaml:"rules"`
 }

@@ -37,6 +37,7 @@ type File struct {
 	Shell     Shell               `yaml:"shell"`
 	Slots     Slots               `yaml:"slots"`
 	Workspace Workspace           `yaml:"workspace"`
+	Web       Web                 `yaml:"web"`
 	// Hooks run in this order.
 	Hooks []Hook `yaml:"hooks"`
 	// TokenLimits bound what each API token and each browser may ask of regie serve.

@@ -44,7 +44,7 @@ const (
 
 // narrows are the keys that can only restrict. A key of a map includes everything below it.
 var narrows = []string{
-	"approvals.require", "approvals.require_validation", "approvals.rules", "limits", "agents.*.limits",
+	"approvals.require", "approvals.require_validation", "approvals.rules", "approvals.private", "limits", "agents.*.limits",
 	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session",
 	"budget.usd_per_workspace_day", "budget.usd_per_day",
 	"agents.*.budget", "agents.*.tools", "agents.*.approvals",
@@ -127,6 +127,9 @@ func (p *Project) Narrowing() (rules []Rule) {
 	}
 	return rules
 }
+
+// Private are the patterns of files that it calls private.
+func (p *Project) Private() []string { return p.file.Approvals.Private }
 
 // Allowing is how many of its rules would allow something, which no project's file can (decision
 // 19).

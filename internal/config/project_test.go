@@ -93,7 +93,7 @@ func TestProjectCannotWiden(t *testing.T) {
 		value := map[string]string{
 			"require": "all", "require_validation": "true", "rules": "[{tool: files.*, decision: ask}]", "limits": "{}", "budget": "{}", "language": "fr", "prompt_degree": "1", "dialect": "json",
 			"relaunch": "answer", "restitution": "strict", "on_deny": "end", "reasoning_effort": "low", "parallel_tool_calls": "false", "workspace": "{time_zone: UTC}", "instructions": "x",
-			"context_tokens": "2000", "max_context_messages": "10", "tools": "[files.*]", "approvals": "{require: all}",
+			"private": "[a/**]", "context_tokens": "2000", "max_context_messages": "10", "tools": "[files.*]", "approvals": "{require: all}",
 		}[at[len(at)-1]]
 		if value == "" {
 			value = "1"
@@ -129,6 +129,13 @@ func TestProjectRefuses(t *testing.T) {
 		{"a cwd of a pattern", "approvals: {rules: [{tool: \"*\", argv: [a], cwd: \"a*/**\", decision: allow}]}", "cwd is"},
 		{"the network of every command", "approvals: {rules: [{tool: shell.shell_exec, network: true, decision: allow}]}", "network goes with"},
 		{"the network of what is forbidden", "approvals: {rules: [{tool: shell.shell_exec, argv: [a], network: true, decision: forbid}]}", "network goes with"},
+		{"a url of another tool", "approvals: {rules: [{tool: \"*\", url: \"https://a.example/**\", decision: ask}]}", "only a rule about web.fetch"},
+		{"a url with a path", "approvals: {rules: [{tool: web.fetch, url: \"https://a.example/**\", path: a, decision: ask}]}", "no path or argv"},
+		{"a url that ends anywhere", "approvals: {rules: [{tool: web.fetch, url: \"https://a.example/*\", decision: ask}]}", "url is"},
+		{"a url of a whole host", "approvals: {rules: [{tool: web.fetch, url: \"https://a.example/\", decision: ask}]}", "url is"},
+		{"a url in capitals", "approvals: {rules: [{tool: web.fetch, url: \"https://A.example/a\", decision: ask}]}", "url is"},
+		{"a private host that is none", "web: {allow_private: [\"a b\"]}", "allow_private has"},
+		{"a private file outside", "approvals: {private: [/etc/passwd]}", "private has"},
 		{"many", "approvals: {rules: [" + strings.Repeat("{tool: \"*\", decision: ask},", 501) + "]}", "more than 500"},
 		{"an anchor", "limits: &x {}\n", "anchors"},
 		{"a bomb", "limits: {chat: &a [x,x], automation: [*a,*a]}\n", "anchors"},

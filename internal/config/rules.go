@@ -22,6 +22,8 @@ type Rule struct {
 	// Network has a rule that allows a command allow it with the network too, where a call asks for
 	// one.
 	Network bool `yaml:"network,omitempty"`
+	// URL is an address that web.fetch reads, or with /** behind it what lies below.
+	URL string `yaml:"url,omitempty"`
 	// Decision is allow, ask or forbid.
 	Decision string `yaml:"decision"`
 
@@ -52,6 +54,22 @@ func (r Rule) Place() (name string, below bool) {
 	return r.Path, false
 }
 
+// Address is the address that the rule is about; one that ends in a slash is about what lies below.
+func (r Rule) Address() string { return strings.TrimSuffix(r.URL, "**") }
+
+// checkURL refuses an address that no call is compared with.
+func (r Rule) checkURL() error {
+	plain, ok := regie.PlainURL(r.Address())
+	switch {
+	case r.Path != "" || len(r.Argv) > 0 || r.Tool != fetchTool:
+		return regie.Errorf(regie.CodeBadRequest, "only a rule about %s has a url, and no path or argv with it", fetchTool)
+	case !ok || plain != r.Address() || strings.HasSuffix(r.URL, "/") || strings.Contains(plain, "*"):
+		return regie.Errorf(regie.CodeBadRequest,
+			"url is %q: write a page as https://example.com/page, or what lies below as https://example.com/docs/**", r.URL)
+	}
+	return nil
+}
+
 // checkValues holds a rule to what its words mean together. One that says less than its author
 // meant would be worse than none.
 func (r Rule) checkValues() error {
@@ -74,6 +92,9 @@ func (r Rule) checkValues() error {
 		return regie.Errorf(regie.CodeBadRequest,
 			"path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", r.Path)
 	}
+	if r.URL != "" {
+		return r.checkURL()
+	}
 	return checkPattern(r.Tool)
 }
 
@@ -87,6 +108,9 @@ func checkPattern(tool string) error {
 
 // commandTool is the tool that runs commands.
 const commandTool = "shell.shell_exec"
+
+// fetchTool is the tool that reads addresses.
+const fetchTool = "web.fetch"
 
 // aboutCommands reports whether the rule's pattern can name a tool that runs commands.
 func (r Rule) aboutCommands() bool {

@@ -167,11 +167,16 @@ func TestRecoveryKills(t *testing.T) {
 
 // nextMigrations are those of this program and the one that comes next, which writes.
 func nextMigrations() (fs.FS, error) {
-	first, err := os.ReadFile("../store/sqlite/migrations/00031_schema.sql")
-	return fstest.MapFS{
-		"00031_schema.sql": {Data: first},
-		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\nUPDATE meta SET next = value;\n")},
-	}, err
+	files := fstest.MapFS{"00099_next.sql": {
+		Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\nUPDATE meta SET next = value;\n"),
+	}}
+	const dir = "../store/sqlite/migrations"
+	present, err := os.ReadDir(dir)
+	for _, entry := range present {
+		data, unread := os.ReadFile(dir + "/" + entry.Name())
+		files[entry.Name()], err = &fstest.MapFile{Data: data}, errors.Join(err, unread)
+	}
+	return files, err
 }
 
 // killOpening kills the process that opens what restore makes, at each of the points and at each

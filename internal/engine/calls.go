@@ -217,6 +217,7 @@ func (cb *callBatch) unsavedResults() store.Settle {
 			out.Plan = cb.runner.callArguments(&call)
 		}
 	}
+	cb.noteFlow(out.Settled)
 	return out
 }
 

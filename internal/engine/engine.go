@@ -93,6 +93,8 @@ type Config struct {
 	// Confines reports whether a sandbox holds the commands of a workspace, which the mode auto
 	// needs; nil means that none does.
 	Confines func(root string) bool
+	// HoldsSecret reports whether a command in a workspace may read a secret there; nil: never.
+	HoldsSecret func(ctx context.Context, root string) bool
 	// Scoped returns the tools of a round in a workspace: those that it was given, and those that
 	// only this one has. Like Tools it may wait, and not beyond ctx. Nil adds none.
 	Scoped func(ctx context.Context, root string, tools *tool.Registry) *tool.Registry
@@ -154,6 +156,10 @@ type FileSettings struct {
 	Caps   regie.Caps // which lower those of the configuration
 	// Scopes are those of the agent: a tool outside of one is not run.
 	Scopes []regie.ToolScope
+	// Untrusted says that nobody vouches for the files of the workspace; Private are patterns of
+	// those that are private (decision 34).
+	Untrusted bool
+	Private   []string
 	// Hash tells them from others.
 	Hash regie.Hash
 }

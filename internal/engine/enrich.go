@@ -55,6 +55,7 @@ func (e *enricher) enrichThread(ctx context.Context) error {
 		if e.readAll(ctx, in.Calls); ctx.Err() != nil {
 			return nil //nolint:nilerr // the loop sees why
 		}
+		e.noteFlow(in.Calls)
 		fault.Point(fault.EnrichBefore)
 		out, err := e.cfg.Store.Enrich(e.commit, e.fence, in)
 		if err != nil {

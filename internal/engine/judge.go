@@ -81,6 +81,7 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 	in.Sandboxed = in.Mode == regie.ModeAuto && j.cfg.Confines != nil && j.cfg.Confines(j.workspace.Root)
 	if target, inv := j.runner.newInvocation(call); target != nil {
 		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
+		j.addFlow(&in, target, inv)
 		var line tool.CommandLine
 		line, in.Runs = tool.Command(j.commit, target, inv)
 		in.Parts, in.Network, in.Confined = line.Parts, line.Network, line.Confined

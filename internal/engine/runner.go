@@ -219,6 +219,7 @@ func (x *toolRunner) runAction(call *regie.Call) {
 func (x *toolRunner) settleOutcome(call *regie.Call, outcome tool.Outcome) {
 	settleCall(call, outcome.State, outcome.Result, outcome.Error)
 	call.DurationUS, call.Changed = outcome.Duration.Microseconds(), outcome.Changed
+	x.markFlow(call)
 	if outcome.Whole == "" {
 		return
 	}

@@ -123,6 +123,20 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	return a.value
 }
 
+// FlowOf returns what a call carries (decision 34). A tool that cannot tell carries everything.
+func FlowOf(ctx context.Context, t Tool, inv *Invocation) Flow {
+	flow := SidesOf(t).Flow
+	if flow == nil {
+		return Flow{}
+	}
+	a := runAttempt(ctx, min(previewTimeout, timeoutOf(t)),
+		func(ctx context.Context) (Flow, error) { return flow(ctx, inv) })
+	if a.err != nil {
+		return Flow{Outside: true, Private: true, Egress: true}
+	}
+	return a.value
+}
+
 // Command returns what rules and modes compare of a call that runs commands; runs is false for a
 // tool that runs none.
 func Command(ctx context.Context, t Tool, inv *Invocation) (line CommandLine, runs bool) {

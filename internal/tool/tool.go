@@ -113,8 +113,25 @@ type Tracked struct {
 	Told string
 }
 
+// Flow is what a call carries between its session and the rest of the world (decision 34). The
+// engine keeps it with the session: what was read stays read.
+type Flow struct {
+	Outside bool // its result holds what others wrote, for whom nobody here vouches
+	Private bool // its result may hold a secret
+	Egress  bool // it can send data out of this machine
+	// Files says that its result shows files of the workspace: outside content where that is
+	// untrusted. Path is the one file, without links; empty where it may be any. Secrets says that
+	// those which may hold secrets are among them.
+	Files   bool
+	Path    string
+	Secrets bool
+}
+
 // Sides are what a Tool can do besides being run; nil is what it cannot.
 type Sides struct {
+	// Flow says what a call carries, everything with an error; a tool without it carries nothing.
+	// It changes nothing.
+	Flow func(ctx context.Context, inv *Invocation) (Flow, error)
 	// Prepare records evidence before the call starts: pre-images, versions (decision 20). It must
 	// change nothing, except for what it gives to Keep. Its error settles the call as FAILED
 	// without starting it.

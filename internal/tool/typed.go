@@ -25,6 +25,7 @@ type Handler[A any] struct {
 	Foresee            func(ctx context.Context, inv *Invocation, args A) ([]State, error)
 	MustAsk            func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
 	Command            func(ctx context.Context, inv *Invocation, args A) CommandLine
+	Flow               func(ctx context.Context, inv *Invocation, args A) (Flow, error)
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go
 	// types do not say.
 	Schema func(*jsonschema.Schema)
@@ -97,7 +98,7 @@ func (t *typed[A]) Sides() Sides {
 	h := &t.handler
 	s := Sides{
 		Prepare: withArguments(h.Prepare), Preview: withArguments(h.Preview), Foresee: withArguments(h.Foresee),
-		Changes: h.Changes, Track: h.Track,
+		Flow: withArguments(h.Flow), Changes: h.Changes, Track: h.Track,
 	}
 	if h.Probe != nil {
 		s.Probe = func(ctx context.Context, inv *Invocation) (Evidence, Result, error) {

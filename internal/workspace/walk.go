@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"io/fs"
 )
 
 // WalkEntry is a file or a directory that a walk comes to.
@@ -72,4 +73,31 @@ func enoughUnless(more bool) error {
 		return nil
 	}
 	return errEnough
+}
+
+// maxSecretWalk bounds how many entries HoldsSecret looks at.
+const maxSecretWalk = 200_000
+
+// HoldsSecret reports whether a command in the workspace at root may read a secret there. It looks
+// at ignored files too, and counts what it cannot look at as one.
+func HoldsSecret(ctx context.Context, root string) bool {
+	r, err := Open(root)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	top, err := r.openDir(".", false)
+	if err != nil {
+		return true
+	}
+	found := false
+	w := walker{ctx: ctx, entries: maxSecretWalk, take: func(*level, []string) error { return nil }}
+	w.wants = func(l *level, entry fs.DirEntry) bool {
+		protection := l.protectionOf(entry.Name())
+		found = found || protection == Secret
+		return protection != Internal && entry.IsDir()
+	}
+	w.enter = func(*level, string) (bool, error) { return !found, enoughUnless(!found) }
+	err = w.walkDir(top)
+	return found || err != nil || w.passed.TooMany || w.passed.Unreadable > 0
 }

@@ -61,6 +61,8 @@ type callEvent struct {
 	Error      regie.Code       `json:"error,omitempty"`
 	Recovered  bool             `json:"recovered,omitempty"`
 	DurationUS int64            `json:"duration_us,omitempty"`
+	Tainted    bool             `json:"tainted,omitempty"`
+	Private    bool             `json:"read_private,omitempty"`
 	ResolvedAs regie.ResolvedAs `json:"resolved_as,omitempty"`
 	ResolvedBy string           `json:"resolved_by,omitempty"`
 	Note       string           `json:"note,omitempty"`
@@ -86,6 +88,7 @@ func settledEvent(c *regie.Call) callEvent {
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun,
 		Bytes: len(c.Result), Exit: store.ExitCode(c), Lost: c.ResultLost,
 		Recovered: c.Recovered, DurationUS: c.DurationUS, Changed: hashOrZero(c.Changed),
+		Tainted: c.Tainted, Private: c.ReadPrivate,
 	}
 	if c.Error != nil {
 		event.Error = c.Error.Code

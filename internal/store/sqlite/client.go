@@ -54,7 +54,7 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 	for i := range open {
 		at := slices.IndexFunc(in.Results, func(r regie.ClientResult) bool { return r.CallID == open[i].ID })
 		if at >= 0 {
-			open[i].State, open[i].Result = regie.CallSucceeded, in.Results[at].Content
+			open[i].State, open[i].Result, open[i].Tainted = regie.CallSucceeded, in.Results[at].Content, true
 		} else {
 			open[i].State, open[i].NotRun = regie.CallNotRun, regie.NotRunSuperseded
 			open[i].Error = &regie.CallError{
@@ -65,6 +65,7 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 		b.addSettled(&open[i])
 		t.settleCall(&open[i], now)
 	}
+	t.noteFlow(b.fence.Chain, open)
 	batch, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM calls WHERE message_id = ? ORDER BY ordinal", open[0].MessageID)
 	if err != nil {
 		return err

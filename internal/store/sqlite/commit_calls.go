@@ -39,6 +39,7 @@ func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store
 		for i := range in.Settled {
 			t.rounds.settleCall(&in.Settled[i], now)
 		}
+		t.rounds.noteFlow(fence.Chain, in.Settled)
 		if in.Start != nil {
 			t.one(errNotProposed, `UPDATE calls SET state = 'STARTED', intent = ?, attempts = attempts + 1, started_at = ?
 				WHERE id = ? AND state IN ('PROPOSED', 'APPROVED')`, nullIfEmpty(string(in.Start.Intent)), now.UnixMicro(), in.Start.ID)

@@ -237,9 +237,9 @@ func (c *copying) insertCopies(t *tx, from regie.ID) error {
 		return err
 	}
 	// The messages carry the taint (decision 34), the session the wish to be asked (decision 49).
-	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, origin, provider, model, require_validation, approval_mode, read_only, tainted,
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, origin, provider, model, require_validation, approval_mode, read_only, tainted, read_private,
 			forked_from, forked_at_seq, token_id, state, created_at)
-		SELECT ?, ?, workspace_id, user_id, agent, agent_version, ?, 'CHAT', 'fork', provider, model, require_validation, ?, read_only, tainted, id, ?, ?, 'IDLE', ?
+		SELECT ?, ?, workspace_id, user_id, agent, agent_version, ?, 'CHAT', 'fork', provider, model, require_validation, ?, read_only, tainted, read_private, id, ?, ?, 'IDLE', ?
 		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, string(session.ApprovalMode), session.ForkedFrom.Seq, session.TokenID, at, source.chain)
 	for i := range c.rows {
 		t.rounds.insertCall(chain, &c.rows[i])

@@ -52,14 +52,14 @@ func readSession(ctx context.Context, q querier, id regie.ID) (s regie.Session, 
 	return s, w, unlessFound(err, notFound("session", id))
 }
 
-const sessionColumns = `s.id, s.workspace_id, s.user_id, s.agent, s.agent_version, s.name, s.type, s.provider, s.model, s.require_validation, s.approval_mode, s.state, s.end_reason, s.origin, s.token_id,
+const sessionColumns = `s.id, s.workspace_id, s.user_id, s.agent, s.agent_version, s.name, s.type, s.provider, s.model, s.require_validation, s.approval_mode, s.tainted, s.read_private, s.state, s.end_reason, s.origin, s.token_id,
 	s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq`
 
 func scanSession(row scanner, s *regie.Session, more ...any) error {
 	var forked regie.ForkPoint
 	err := row.Scan(append([]any{
 		&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.AgentVersion, &s.Name, &s.Type, &s.Provider, &s.Model, &s.RequireValidation,
-		&s.ApprovalMode, &s.State, &s.EndReason, &s.Origin, &s.TokenID, &s.CreatedAt, &s.LastActivity, &s.Epoch, &forked.SessionID,
+		&s.ApprovalMode, &s.Tainted, &s.ReadPrivate, &s.State, &s.EndReason, &s.Origin, &s.TokenID, &s.CreatedAt, &s.LastActivity, &s.Epoch, &forked.SessionID,
 		&forked.Seq,
 	}, more...)...)
 	if s.Origin != regie.OriginAPISession { // the others are not told

@@ -107,6 +107,21 @@ func (t roundTx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, 
 		}
 		t.insertCall(chain, &c)
 	}
+	t.noteFlow(chain, calls)
+}
+
+// noteFlow marks a session with what the results of its calls bring in (decision 34). No mark is
+// ever taken back.
+func (t roundTx) noteFlow(chain int64, calls []regie.Call) {
+	var tainted, private int64
+	for i := range calls {
+		tainted, private = max(tainted, boolToInt(calls[i].Tainted)), max(private, boolToInt(calls[i].ReadPrivate))
+	}
+	if tainted+private > 0 {
+		t.exec(`UPDATE sessions SET tainted = CASE WHEN ?1 = 1 THEN 1 ELSE tainted END,
+				read_private = CASE WHEN ?2 = 1 THEN 1 ELSE read_private END
+			WHERE n = ?3 AND (tainted < ?1 OR read_private < ?2)`, tainted, private, chain)
+	}
 }
 
 func (t roundTx) insertCall(chain int64, c *regie.Call) {

@@ -69,6 +69,9 @@ func clients(w *World) {
 	}
 	in := resultsSubmission(w, fence, b, a)
 	next := resultOf(w.Store.Submit(w.Ctx, in))(w)
+	if view := resultOf(w.Store.RoundView(w.Ctx, next.RoundID))(w); !view.Session.Tainted {
+		w.T.Error("a client's results are content of others")
+	}
 	again := in
 	again.Round.ID = regie.NewID()
 	duplicate := resultOf(w.Store.Submit(w.Ctx, again))(w)

@@ -22,7 +22,7 @@ func (k *toolkit) listTool() (tool.Tool, error) {
 	return tool.New(
 		queryDefinition("files.list_files",
 			"List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed. .git and what ignore files name is left out; a directory that is ignored is listed if you name it."),
-		tool.Handler[listArgs]{Run: k.listFiles})
+		tool.Handler[listArgs]{Run: k.listFiles, Flow: listFlow})
 }
 
 func (k *toolkit) listFiles(ctx context.Context, inv *tool.Invocation, args listArgs) (tool.Result, error) {

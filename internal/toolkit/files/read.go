@@ -32,6 +32,9 @@ func (k *toolkit) readTool() (tool.Tool, error) {
 				"A file that may hold a secret, such as .env, is only read when a person allows it."),
 		tool.Handler[readArgs]{
 			Run: k.readFile, MustAsk: k.mustAskRead, Preview: k.previewRead,
+			Flow: func(_ context.Context, inv *tool.Invocation, args readArgs) (tool.Flow, error) {
+				return flowOf(inv, args.Path)
+			},
 			Schema: func(s *jsonschema.Schema) {
 				atLeast(s, "start_line", 1)
 				atLeast(s, "end_line", 1)

@@ -23,7 +23,7 @@ func (k *toolkit) searchTool() (tool.Tool, error) {
 		queryDefinition("files.search_text",
 			"Look for a text in the text files of the workspace. Each line that holds it is shown as path:line: text. What ignore files name, .git, and what may hold "+
 				"a secret is left out; a path that is ignored is searched if you name it."),
-		tool.Handler[searchArgs]{Run: k.searchFiles})
+		tool.Handler[searchArgs]{Run: k.searchFiles, Flow: searchFlow[searchArgs]})
 }
 
 func (k *toolkit) searchFiles(ctx context.Context, inv *tool.Invocation, args searchArgs) (tool.Result, error) {

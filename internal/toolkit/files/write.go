@@ -98,6 +98,9 @@ func actionDefinition(name, description string) regie.ToolDefinition {
 // newChanger returns the code of a tool that changes one file: they differ in what they wish.
 func newChanger[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
 	return tool.Handler[A]{
+		Flow: func(_ context.Context, inv *tool.Invocation, args A) (tool.Flow, error) {
+			return flowOf(inv, wished(args).path)
+		},
 		Prepare: func(ctx context.Context, inv *tool.Invocation, args A) (json.RawMessage, error) {
 			return k.prepareChange(ctx, inv, wished(args))
 		},

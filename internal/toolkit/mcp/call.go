@@ -30,6 +30,15 @@ type remote struct {
 // Definition implements tool.Tool.
 func (t *remote) Definition() regie.ToolDefinition { return t.definition }
 
+// Sides implements tool.Sided. A server's tool brings in what its authors like and may send on what
+// it is given; only one that runs here, and that the operator trusts, does neither (decision 34).
+func (t *remote) Sides() tool.Sides {
+	return tool.Sides{Flow: func(context.Context, *tool.Invocation) (tool.Flow, error) {
+		trusted := t.server.config.TrustHints
+		return tool.Flow{Outside: !trusted, Egress: !trusted || t.server.config.URL != ""}, nil
+	}}
+}
+
 // Run implements tool.Tool. It starts a server that has ended, within the bounds of its restarts,
 // and refuses to run a tool that the server no longer describes as it did: CodeToolChanged,
 // CodeServerDown (both NotDone), CodeServerLost, or CodeToolError with what the server said.

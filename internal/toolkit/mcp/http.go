@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/netip"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/publicnet"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
@@ -22,7 +22,7 @@ func newTransport(c Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !c.AllowPrivate {
 		// Control sees the dialled address, for any name and any change of its resolution.
-		dialer.Control = func(_, address string, _ syscall.RawConn) error { return requirePublic(address) }
+		dialer.Control = func(_, address string, _ syscall.RawConn) error { return publicnet.Require(address) }
 	}
 	return &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
@@ -30,33 +30,6 @@ func newTransport(c Config) *http.Transport {
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // a bound on bytes must be one on what they become
 	}
-}
-
-// notPublic are ranges of this machine, its network or its provider's internals, in addition to
-// those that netip knows.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
-}
-
-// requirePublic refuses to dial an address that is not one of the open internet (spec 11.3).
-func requirePublic(address string) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked",
-			sanitize.Clip(address, 100))
-	}
-	ip := at.Addr().Unmap().WithZone("")
-	inside := !ip.IsGlobalUnicast() || ip.IsPrivate()
-	for _, prefix := range notPublic {
-		inside = inside || prefix.Contains(ip)
-	}
-	if inside {
-		return regie.Errorf(regie.CodeNoPermission,
-			"%s is an address of this machine or of a private network: allow_private permits it", ip)
-	}
-	return nil
 }
 
 // wire is the HTTP client of one session: it adds the headers, bounds what comes back, notes what

@@ -299,3 +299,21 @@ func TestClean(t *testing.T) {
 		}
 	}
 }
+
+// TestFlow: what servers bring and send (decision 34).
+func TestFlow(t *testing.T) {
+	command := Config{Command: []string{"box"}}
+	for _, row := range []struct {
+		c    Config
+		want tool.Flow
+	}{
+		{command, tool.Flow{Outside: true, Egress: true}},
+		{Config{Command: command.Command, TrustHints: true}, tool.Flow{}},
+		{Config{URL: "https://a.example"}, tool.Flow{Outside: true, Egress: true}},
+		{Config{URL: "https://a.example", TrustHints: true}, tool.Flow{Egress: true}},
+	} {
+		if got := tool.FlowOf(t.Context(), &remote{server: &Server{config: row.c}}, nil); got != row.want {
+			t.Errorf("%+v: %+v", row.c, got)
+		}
+	}
+}

@@ -86,6 +86,7 @@ func Tools(c Config) ([]tool.Tool, error) {
 	}, tool.Handler[args]{
 		Run: k.run, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk,
 		Command: k.command, Track: k.track, Changes: k.changes,
+		Flow: k.flow,
 		Schema: func(s *jsonschema.Schema) {
 			least, most := 1.0, k.most.Seconds()
 			s.Properties["timeout"].Minimum, s.Properties["timeout"].Maximum = &least, &most
