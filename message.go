@@ -127,7 +127,7 @@ type AIReply struct {
 	// StopReason is the provider's own word.
 	StopReason string `json:"stop_reason,omitempty"`
 	// Verbatim is what the model wrote, kept where the parts do not say it all: text around the
-	// object of a JSON reply.
+	// object of a JSON reply, a draft that results in plain language have replaced.
 	Verbatim string `json:"verbatim,omitempty"`
 	// PostText is shown to the person once all actions of the reply have succeeded; KeepControl
 	// continues the round after that (spec 3.1). Only the JSON dialect has them (decision 40).

@@ -85,7 +85,7 @@ type conclusion struct {
 	completed bool             // the model's own word, and all else succeeded (decision 13)
 	refused   regie.SystemType // the message's type where nothing went on as the model wanted
 	why       regie.Sentence
-	ends      bool // nobody wants the round to go on
+	ends      bool // the round ends DENIED
 	explains  bool // the model is to say why it asked
 }
 
@@ -145,9 +145,8 @@ func isCancelled(c *regie.Call) bool {
 	}
 }
 
-// isFinal reports whether a refusal leaves the model nothing to go on with: nobody answered, or the
-// person gave no reason, where the agent ends then or the same call was refused before (decision
-// 65).
+// isFinal reports whether a refusal can end the round: the approval expired, or the person gave no
+// reason and the agent ends then, or had refused the same call before (decision 65).
 func (cl *closer) isFinal(c *regie.Call) bool {
 	return c.NotRun == regie.NotRunExpired ||
 		isSilent(c) && (cl.policy.OnDeny == approval.OnDenyEnd || cl.deniedBefore(c))

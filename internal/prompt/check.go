@@ -2,10 +2,10 @@ package prompt
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
 )
@@ -152,23 +152,33 @@ func outsideFences(text string) string {
 	return out.String()
 }
 
-// isResult reports whether a text is the JSON of a result, a part of it, or the outcome of a call.
+// isResult reports whether a text is the JSON of a result: all that it says stands in the results.
 func (a *Answer) isResult(text string) bool {
-	value := jsontext.Value(text)
-	if !isJSON(text) || !strings.Contains(text, `":`) || value.Canonicalize() != nil {
+	var value any
+	if !isJSON(text) || !strings.Contains(text, `":`) || json.Unmarshal([]byte(text), &value) != nil {
 		return false
 	}
-	if strings.Contains(text, `"duration_ms":`) {
-		return true
-	}
-	for i := range a.Calls {
-		result := jsontext.Value(a.Calls[i].Result)
-		if isJSON(a.Calls[i].Result) && len(result) > 2 && result.Canonicalize() == nil &&
-			(strings.Contains(string(result), string(value)) || strings.Contains(string(value), string(result))) {
-			return true
+	return strings.Contains(text, `"duration_ms":`) || a.resultsSay(value)
+}
+
+// resultsSay reports whether all texts of a JSON value stand in the results.
+func (a *Answer) resultsSay(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, item := range v {
+			if !a.resultsSay(item) {
+				return false
+			}
 		}
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !a.resultsSay(item) })
+	case string:
+		quoted, _ := json.Marshal(v) // a text always encodes
+		return slices.ContainsFunc(a.Calls, func(c regie.Call) bool {
+			return strings.Contains(c.Result, v) || strings.Contains(c.Result, string(quoted[1:len(quoted)-1]))
+		})
 	}
-	return false
+	return true
 }
 
 // idLike matches what may be an id: a word with three digits in a row or sixteen characters, and no

@@ -44,6 +44,17 @@ func TestKey(t *testing.T) {
 		k.Append(q.turns...)
 		return k.Sum(q.tail)
 	}
+	took := func(ms, text string) []Turn { // an outcome in either dialect (see package prompt)
+		return []Turn{
+			brings("x", `{"name":"f__r","success":true,"duration_ms":`+ms+"}\n"+text),
+			say(RoleUser, "[DATA_ADDED]\n"+`{"command":1,"name":"f.r","success":true,"duration_ms":`+ms+`,"status":"SUCCESS","result":"`+text+`"}`),
+		}
+	}
+	timed, later, other := basic(), basic(), basic()
+	timed.turns, later.turns, other.turns = took("3", "a"), took("12", "a"), took("3", "b")
+	if sum(timed) != sum(later) || sum(timed) == sum(other) {
+		t.Error("how long a call took makes another key, or its result makes none")
+	}
 	want := sum(basic())
 	if want.IsZero() {
 		t.Fatal("no key")

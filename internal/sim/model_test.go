@@ -65,7 +65,10 @@ func (m *maker) replies(long bool) {
 		return
 	}
 	for range 1 + m.IntN(6) {
-		switch m.IntN(12) {
+		switch m.IntN(13) {
+		case 12: // no person should read it
+			unfit := reply{Parts: []part{{Text: "I'm sorry, see 0193d7c0-5f5e-7c3a-9a53-0a4f0e9b1c2d."}}}
+			m.add(m.honest(), unfit, unfit, unfit)
 		case 0, 1, 2, 3:
 			m.add(m.honest())
 		case 4, 5, 6:
