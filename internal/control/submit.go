@@ -220,11 +220,16 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 	return in.Policy.Validate()
 }
 
-// checkAllowed returns CodeBadPattern where a run would allow tools that it does not have. Servers
-// of the workspace are asked only where no other tool matches.
+// checkAllowed returns CodeBadPattern where a run would allow tools that it does not have. It waits
+// for no server: one that is not there yet may have any tool.
 func (r *Rounds) checkAllowed(ctx context.Context, in *dispatch.RunRequest) error {
+	if len(in.Policy.Allow) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
 	tools := r.Tools(ctx)
-	if len(in.Policy.Allow) == 0 || tools.CheckPatterns(in.Policy.Allow) == nil {
+	if tools.CheckPatterns(in.Policy.Allow) == nil {
 		return nil
 	}
 	return r.Projects.ToolsIn(ctx, in.Root, tools).CheckPatterns(in.Policy.Allow)
