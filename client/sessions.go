@@ -20,10 +20,8 @@ type (
 	ReadRequest = dispatch.ReadRequest
 	// RemoveRequest removes a session.
 	RemoveRequest = dispatch.RemoveRequest
-	// RenameRequest gives a session another name.
-	RenameRequest = dispatch.RenameRequest
-	// ModeRequest gives a session another mode.
-	ModeRequest = dispatch.ModeRequest
+	// SessionChange changes one thing of a session.
+	SessionChange = dispatch.SessionChange
 	// Replay is what running a stored round once more gave (invariant 17).
 	Replay = dispatch.Replay
 	// Forked is the answer to a Fork.
@@ -77,13 +75,8 @@ func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.R
 		nil)
 }
 
-// Rename gives a session another name.
-func (c *Client) Rename(ctx context.Context, in dispatch.RenameRequest) error {
-	return c.call(ctx, http.MethodPatch, "/api/v1/sessions/"+in.SessionID.String(), in, nil)
-}
-
-// SetMode gives a session another mode (decision 71).
-func (c *Client) SetMode(ctx context.Context, in dispatch.ModeRequest) error {
+// ChangeSession gives a session another name or mode, or closes it.
+func (c *Client) ChangeSession(ctx context.Context, in dispatch.SessionChange) error {
 	return c.call(ctx, http.MethodPatch, "/api/v1/sessions/"+in.SessionID.String(), in, nil)
 }
 

@@ -81,8 +81,8 @@ func TestPlanMode_Unattended(t *testing.T) {
 	}
 }
 
-// TestPlanMode_JSON asks for the approval of a plan in the JSON dialect, where a plan alone would be
-// the end of an answer.
+// TestPlanMode_JSON asks for the approval of a plan in the JSON dialect, where a plan alone would
+// be the end of an answer.
 func TestPlanMode_JSON(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says(`{"pre_text":"My plan.","plan":{"steps":[{"text":"write a.txt","status":"pending"}],"approve":true}}`), says(`{"pre_text":"Done."}`))
@@ -117,7 +117,7 @@ func TestMode_ChangedDuringRun(t *testing.T) {
 	first := b.parked(conn, run.SessionID).Approvals[0]
 	set := func(mode regie.Mode) {
 		t.Helper()
-		fatal(t, conn.SetMode(t.Context(), dispatch.ModeRequest{SessionID: run.SessionID, Mode: mode}))
+		fatal(t, conn.ChangeSession(t.Context(), dispatch.SessionChange{SessionID: run.SessionID, ApprovalMode: mode}))
 	}
 	allow := func(a regie.Approval) {
 		t.Helper()

@@ -53,9 +53,10 @@ func (c *Conversation) SetMode(mode regie.Mode) {
 		takeMode(c, mode)
 		return
 	}
-	in := dispatch.ModeRequest{SessionID: c.Session, Mode: mode}
-	loadBeside(c, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.Control.SetMode(ctx, in) },
-		func(struct{}) {})
+	in := dispatch.SessionChange{SessionID: c.Session, ApprovalMode: mode}
+	loadBeside(c, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.Control.ChangeSession(ctx, in)
+	}, func(struct{}) {})
 }
 
 // CycleMode gives a conversation's session the next mode.

@@ -227,8 +227,8 @@ func (s *Sessions) forgetPlace(ctx context.Context, place regie.Workspace) error
 	return s.Snapshots.Forget(place.ID)
 }
 
-// Rename gives a session another name.
-func (s *Sessions) Rename(ctx context.Context, in dispatch.RenameRequest) error {
+// Rename gives a session the name of a change.
+func (s *Sessions) Rename(ctx context.Context, in dispatch.SessionChange) error {
 	if _, err := s.authorize(ctx, "change_session", in.SessionID); err != nil {
 		return err
 	}
@@ -239,19 +239,20 @@ func (s *Sessions) Rename(ctx context.Context, in dispatch.RenameRequest) error 
 	return s.Store.Rename(ctx, in.SessionID, name)
 }
 
-// SetMode gives a session another mode (decision 71). A round that runs judges its next call by it.
-func (s *Sessions) SetMode(ctx context.Context, in dispatch.ModeRequest) error {
+// SetMode gives a session the mode of a change (decision 71). A round that runs judges its next call
+// by it.
+func (s *Sessions) SetMode(ctx context.Context, in dispatch.SessionChange) error {
 	caller, err := s.authorize(ctx, "change_session", in.SessionID)
-	if err == nil && in.Mode == "" {
+	if err == nil && in.ApprovalMode == "" {
 		err = regie.Errorf(regie.CodeBadRequest, "the request names no mode")
 	}
 	if err == nil {
-		err = checkMode(caller, in.Mode)
+		err = checkMode(caller, in.ApprovalMode)
 	}
 	if err != nil {
 		return err
 	}
-	return s.Store.SetMode(ctx, in.SessionID, in.Mode, s.author(caller, ""))
+	return s.Store.SetMode(ctx, in.SessionID, in.ApprovalMode, s.author(caller, ""))
 }
 
 // checkMode returns why a caller cannot give a session a mode: it is unknown, or the caller may not

@@ -33,16 +33,15 @@ type RemoveRequest struct {
 	By        string   `json:"by,omitempty" query:"by" doc:"Who removes it, for the audit."`
 }
 
-// RenameRequest gives a session another name.
-type RenameRequest struct {
-	SessionID regie.ID `json:"session_id"`
-	Name      string   `json:"name"`
-}
-
-// ModeRequest gives a session another mode (decision 71).
-type ModeRequest struct {
-	SessionID regie.ID   `json:"session_id"`
-	Mode      regie.Mode `json:"approval_mode"`
+// SessionChange is what changes of a session: one of its name, its mode and its state.
+type SessionChange struct {
+	SessionID regie.ID `json:"session_id,omitzero"`
+	Name      string   `json:"name,omitempty"`
+	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come
+	// by themselves.
+	State regie.SessionState `json:"state,omitempty"`
+	// ApprovalMode is ask, accept_edits, plan or auto; it needs the scope approve.
+	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
 }
 
 // ReadRequest says how far the person has read a session; it never goes back.

@@ -24,7 +24,7 @@ func (s *server) sessionOperations() []operation {
 			s.Service.Sessions.Get),
 		newAddressed(s, http.MethodPatch, "/sessions/{id}", "change_session",
 			"Give a session another name or mode, or close it",
-			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, withoutAnswer(s.changeSession)),
+			func(b *dispatch.SessionChange, _ string) *regie.ID { return &b.SessionID }, withoutAnswer(s.changeSession)),
 		newOperation(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[dispatch.RemoveRequest, none]) (store.Removed, error) {
@@ -73,18 +73,7 @@ func (s *server) listSessions(ctx context.Context, filter store.SessionFilter) (
 	}), err
 }
 
-// SessionChange is what changes of a session: its name, its mode, or its state.
-type SessionChange struct {
-	SessionID regie.ID `json:"session_id,omitzero"`
-	Name      string   `json:"name,omitempty"`
-	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come
-	// by themselves.
-	State regie.SessionState `json:"state,omitempty"`
-	// ApprovalMode is ask, accept_edits, plan or auto; it needs the scope approve.
-	ApprovalMode regie.Mode `json:"approval_mode,omitempty"`
-}
-
-func (s *server) changeSession(ctx context.Context, b SessionChange) error {
+func (s *server) changeSession(ctx context.Context, b dispatch.SessionChange) error {
 	switch {
 	case b.State != "" && b.State != regie.SessionClosed:
 		return regie.Errorf(regie.CodeBadRequest,
@@ -92,11 +81,11 @@ func (s *server) changeSession(ctx context.Context, b SessionChange) error {
 	case b.State != "" && b.Name != "", b.ApprovalMode != "" && (b.Name != "" || b.State != ""):
 		return regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name, the mode or the state")
 	case b.ApprovalMode != "":
-		return s.Service.Sessions.SetMode(ctx, dispatch.ModeRequest{SessionID: b.SessionID, Mode: b.ApprovalMode})
+		return s.Service.Sessions.SetMode(ctx, b)
 	case b.State != "":
 		return s.Service.Sessions.Close(ctx, b.SessionID)
 	default:
-		return s.Service.Sessions.Rename(ctx, dispatch.RenameRequest{SessionID: b.SessionID, Name: b.Name})
+		return s.Service.Sessions.Rename(ctx, b)
 	}
 }
 
