@@ -239,8 +239,8 @@ func (s *Sessions) Rename(ctx context.Context, in dispatch.SessionChange) error 
 	return s.Store.Rename(ctx, in.SessionID, name)
 }
 
-// SetMode gives a session the mode of a change (decision 71). A round that runs judges its next call
-// by it.
+// SetMode gives a session the mode of a change (decision 71). A round that runs judges its next
+// call by it.
 func (s *Sessions) SetMode(ctx context.Context, in dispatch.SessionChange) error {
 	caller, err := s.authorize(ctx, "change_session", in.SessionID)
 	if err == nil && in.ApprovalMode == "" {
