@@ -221,7 +221,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
 		UserData:      places.userData, Files: e.fileSettings, Scoped: places.ToolsIn,
 		HoldsSecret: workspace.HoldsSecret,
-		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
+		Cache:       e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: approvalLevels(o.Config.File.Approvals), ApprovalTTL: o.Config.File.Approvals.Expire,
 		QuestionTTL: o.Config.File.Approvals.QuestionExpire, Translate: translateSentence,
 		Price: e.providers.priceOf, Caps: o.Config.File.Caps, Mask: places.mask,
