@@ -116,7 +116,7 @@ const (
 	ModeAuto        Mode = "auto"         // as accept_edits, and commands in the sandbox without a network
 )
 
-// Modes are all modes, in the order in which a key goes through them.
+// Modes are all modes, in the order of the key that goes through them.
 func Modes() []Mode { return []Mode{ModeAsk, ModeAcceptEdits, ModePlan, ModeAuto} }
 
 // CheckMode returns CodeBadRequest for an unknown mode; empty is none.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ToolScope is a set of tools by patterns of their canonical names (spec 4.2): * stands for any
+// ToolScope is a set of tools by patterns of their canonical names (spec 4.2): * means any
 // part, and a pattern behind ! takes tools away. An empty scope, or one that only takes away,
 // begins with all tools.
 type ToolScope []string

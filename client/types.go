@@ -47,6 +47,11 @@ type (
 	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain
 	// (spec 3.3).
 	Relaunch = approval.Relaunch
+	// Restitution says how an answer after tool results is held to plain language: guided, strict
+	// or off.
+	Restitution = approval.Restitution
+	// OnDeny says what follows a refusal without a reason: explain or end.
+	OnDeny = approval.OnDeny
 	// ResolveRequest is a person's word on an UNKNOWN call.
 	ResolveRequest = dispatch.ResolveRequest
 	// RevokeRequest takes standing rules back, all of them or none.

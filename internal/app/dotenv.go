@@ -31,7 +31,7 @@ var dotenvNames = []string{
 
 var (
 	dotenvLine = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
-	// plainSuffix and plainValue are what variables beside a key are named and hold: no secrets.
+	// plainSuffix and plainValue are names and values of variables next to a key: no secrets.
 	plainSuffix = regexp.MustCompile(`(?i)_(NAME|ID|URL|URI|HOST|PORT|PATH|FILE|DIR|HEADER|PREFIX|TYPE|ALG|ALGORITHM|` +
 		`MODE|TTL|EXPIRY|EXPIRES|EXPIRES_IN|TIMEOUT|DOMAIN|LENGTH|SIZE|ISSUER|AUDIENCE)$`)
 	plainValue = regexp.MustCompile(`(?i)^(\d+|localhost(:\d+)?|development|production|staging|disabled|undefined|` +

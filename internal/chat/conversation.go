@@ -204,7 +204,7 @@ func (c *Conversation) TakeUp(past *Past) {
 // Begin takes up the chat that was asked for, where one was.
 func (c *Conversation) Begin(failed func(error)) {
 	if c.Continue == "" {
-		c.noteFinished()
+		noteFinished(c)
 		return
 	}
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
@@ -217,7 +217,7 @@ func (c *Conversation) Begin(failed func(error)) {
 				if mode := c.Request.ApprovalMode; mode != "" {
 					c.SetMode(mode)
 				}
-				c.noteFinished()
+				noteFinished(c)
 			}
 		}
 	})
@@ -228,7 +228,7 @@ const shownFinished = 3
 
 // noteFinished says in one line what has finished in this workspace since the person last looked
 // (decision 74).
-func (c *Conversation) noteFinished() {
+func noteFinished(c *Conversation) {
 	if c.Unattended {
 		return
 	}

@@ -68,7 +68,7 @@ func CycleMode(c *Conversation) {
 // isStored reports whether the session has had a message: until then it has no row.
 func isStored(c *Conversation) bool { return c.Feed != nil || !c.Last.IsZero() }
 
-// takeMode takes in which mode the session has.
+// takeMode takes the mode of the session.
 func takeMode(c *Conversation, mode regie.Mode) {
 	before := cmp.Or(c.Mode, regie.ModeAsk)
 	if c.Mode = cmp.Or(mode, regie.ModeAsk); c.Mode != before && c.past == nil {

@@ -17,7 +17,7 @@ const (
 	maxHistoryFile, maxHistoryLine = 4 << 20, 2 << 10
 )
 
-// History keeps the slash commands that a person types, in a private file beside the store, which
+// History keeps the slash commands that a person types, in a private file next to the store, which
 // has their messages. It is a convenience: what cannot be read or written is left out.
 type History struct {
 	mu   sync.Mutex

@@ -176,8 +176,8 @@ func (a *Agent) JSON() json.RawMessage {
 	return data
 }
 
-// CheckAgent returns CodeBadRequest for an agent whose provider or fallback is not configured, or
-// whose size of model is not known.
+// CheckAgent returns CodeBadRequest for an agent with a provider or fallback that is not
+// configured, or with an unknown size of model.
 func (c *Config) CheckAgent(name string, agent *Agent) error {
 	if agent.Provider != "" && name != mainAgent { // chooseProvider checks that of main
 		if _, configured := c.Named(agent.Provider); !configured && agent.Provider != ProviderDemo {

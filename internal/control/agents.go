@@ -93,8 +93,8 @@ func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolS
 	return nil
 }
 
-// checkToolName returns CodeBadRequest for a name in a toolkit of the registry that is none of its
-// tools. A pattern may match nothing.
+// checkToolName returns CodeBadRequest for an unknown name in a toolkit of the registry. A pattern
+// may match nothing.
 func checkToolName(tools *tool.Registry, name string) error {
 	if _, known := tools.Find(name); known || strings.Contains(name, "*") || tools.Away(name) != nil {
 		return nil

@@ -64,8 +64,8 @@ type RunRequest struct {
 	Provider string     `json:"provider,omitempty"`
 	Model    string     `json:"model,omitempty"`
 	Settings regie.Hash `json:"settings,omitzero"`
-	// ModelDefault says that Provider and Model are those of the caller's settings, which nobody
-	// chose for this run: what the agent names goes before them.
+	// ModelDefault says that Provider and Model are those of the caller's settings, not chosen for
+	// this run: what the agent names goes before them.
 	ModelDefault bool            `json:"model_default,omitempty"`
 	Policy       approval.Policy `json:"policy"`
 	// Type is the type of a new session: CHAT, also where it is empty, or AUTOMATION, an unattended

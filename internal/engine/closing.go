@@ -291,7 +291,7 @@ func (cl *closer) judgeAnswer(message *regie.Message) (again *regie.Message) {
 	return nil
 }
 
-// personWrote reports whether a text stands in a message of the person.
+// personWrote reports whether a message of the person has a text.
 func (cl *closer) personWrote(text string) bool {
 	stored, err := cl.cfg.Store.Thread(cl.commit, cl.session.ID, 0)
 	return err != nil || slices.ContainsFunc(stored.Messages, func(m regie.Message) bool {

@@ -156,7 +156,7 @@ type FileSettings struct {
 	Caps   regie.Caps // which lower those of the configuration
 	// Scopes are those of the agent: a tool outside of one is not run.
 	Scopes []regie.ToolScope
-	// Untrusted says that nobody vouches for the files of the workspace; Private are patterns of
+	// Untrusted says that no person trusts the files of the workspace; Private are patterns of
 	// those that are private (decision 34).
 	Untrusted bool
 	Private   []string

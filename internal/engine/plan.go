@@ -157,7 +157,7 @@ type proposal struct {
 	check   bool                // the model asks for a person's check of its actions (decision 40)
 }
 
-// codeNobodyApproves is what the model reads of a plan that nobody can approve.
+// codeNobodyApproves is the code of a plan in a run without a person to approve it.
 const codeNobodyApproves regie.Code = "NOBODY_APPROVES"
 
 // codeToolsWithheld is what the model reads of a call where it may only answer (spec 3.3).

@@ -152,7 +152,7 @@ func outsideFences(text string) string {
 	return out.String()
 }
 
-// isResult reports whether a text is the JSON of a result: all that it says stands in the results.
+// isResult reports whether a text is the JSON of a result: the results hold all its texts.
 func (a *Answer) isResult(text string) bool {
 	var value any
 	if !isJSON(text) || !strings.Contains(text, `":`) || json.Unmarshal([]byte(text), &value) != nil {

@@ -238,7 +238,7 @@ func (o *outcome) append(b []byte) []byte {
 }
 
 // resultText is what the model reads as a call's one result: its outcome. A result that is no JSON
-// stands below it as it is, because a model miscopies the lines of a file from an escaped text.
+// follows it as it is, because a model miscopies the lines of a file from an escaped text.
 func (v View) resultText(c *regie.Call) (text string, failed bool) {
 	out, below := newOutcome(v.Names(c.Tool), c), ""
 	switch {

@@ -20,7 +20,7 @@ type Command struct {
 
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// ParseCommand reads the file of a command; ok is false for a file that is none. A front matter
+// ParseCommand reads the file of a command; ok is false for any other file. A front matter
 // that cannot be read is part of the message.
 func ParseCommand(file string, data []byte) (c Command, ok bool) {
 	name, isText := strings.CutSuffix(path.Base(file), ".md")

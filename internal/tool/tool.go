@@ -98,7 +98,7 @@ type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
 
-// MayAsk is an Asker of another role some of whose calls are questions: update_plan where the plan
+// MayAsk is an Asker of another role with some calls that are questions: update_plan where the plan
 // is to be approved (decision 68).
 type MayAsk interface {
 	Asker

@@ -50,7 +50,7 @@ func CheckHead(head *provider.Head, whom string) error {
 }
 
 // AppendTemperature writes the temperature, at most most, as a member behind another one: the
-// tail's before the head's. It stands behind the thread, which so keeps its bytes.
+// tail's before the head's. It follows the thread, which so keeps its bytes.
 func AppendTemperature(b []byte, head *float64, tail provider.Tail, most float64) []byte {
 	if tail.Temperature != nil {
 		head = tail.Temperature

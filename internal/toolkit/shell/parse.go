@@ -30,7 +30,7 @@ var shellOnly = []string{
 	"unalias", "unset", "until", "wait", "while",
 }
 
-// filters are programs that read their input as data, whatever it says: only these may stand behind
+// filters are programs that only read their input as data: only these may stand behind
 // a pipe in what a rule allows. A rule for sh, python or xargs alone says nothing of what another
 // command feeds them.
 var filters = []string{

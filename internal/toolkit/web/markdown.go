@@ -33,7 +33,7 @@ type markdown struct {
 	out              []byte
 	title            string
 	mainFrom, mainTo int    // where the first main element begins and ends in out
-	skip             string // the name of the element whose content is left out
+	skip             string // the name of an element: its content is left out
 	skipped          int    // open elements of that name
 	breaks           int    // line feeds that stand before the next text
 	space            bool   // a space stands before the next text
@@ -46,7 +46,7 @@ type markdown struct {
 	preFrom          int
 }
 
-// hidden are elements whose content is no text of the page.
+// hidden are elements with content that is no text of the page.
 var hidden = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Math: true,
 	atom.Iframe: true, atom.Object: true, atom.Select: true, atom.Textarea: true, atom.Noframes: true, atom.Noembed: true,
@@ -105,7 +105,7 @@ func (m *markdown) addText(text string) {
 
 const blanks = " \t\r\n\f\u00a0"
 
-// addInline adds a piece of a line behind what stands before it.
+// addInline adds a piece of a line behind the text so far.
 func (m *markdown) addInline(text string) {
 	m.beginLine(len(m.lists))
 	if m.space && !m.fresh {
@@ -115,7 +115,7 @@ func (m *markdown) addInline(text string) {
 	m.space, m.fresh = false, false
 }
 
-// addMark adds what begins a line, or a part of one: nothing stands between it and the next text.
+// addMark adds what begins a line, or a part of one: the next text follows it at once.
 func (m *markdown) addMark(text string) {
 	m.addInline(text)
 	m.fresh = true
@@ -257,7 +257,7 @@ func (m *markdown) closeTag(t html.Token) {
 	}
 }
 
-// closeLink writes an open link: its text stands on one line.
+// closeLink writes an open link: its text is one line.
 func (m *markdown) closeLink() {
 	if m.link == "" {
 		return
