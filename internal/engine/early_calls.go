@@ -73,6 +73,7 @@ func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
 			x.settleQuery(&calls[i], q)
 		}
 	}
+	x.noteFlow(calls)
 	fault.Point(fault.QueriesAfter)
 }
 

@@ -146,10 +146,13 @@ func schemaVersion(ctx context.Context, db *sql.DB) (int64, error) {
 	if tables == 0 {
 		return 0, nil
 	}
-	var version int64
+	var version sql.NullInt64
 	err := db.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version ORDER BY id DESC LIMIT 1").Scan(&version)
-	if errors.Is(err, sql.ErrNoRows) {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return 0, nil
+	case err == nil && !version.Valid:
+		return 0, regie.Errorf(regie.CodeCorrupt, "the database is damaged: its schema version cannot be read")
 	}
-	return version, err
+	return version.Int64, err
 }
