@@ -14,7 +14,7 @@ import (
 )
 
 // asks runs a message to an agent in a session, zero for a new one.
-func (b *bed) asksAgent(conn *app.Conn, session regie.ID, agent string) store.RoundView {
+func (b *harness) asksAgent(conn *app.Conn, session regie.ID, agent string) store.RoundView {
 	b.t.Helper()
 	in := b.request(everything)
 	in.Agent, in.ModelDefault = agent, true
@@ -32,8 +32,8 @@ func definition(format string, args ...any) json.RawMessage {
 // one that the model guesses (spec 4.2).
 func TestAgentScopes(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", write("w", "x.txt", "one\n"), call{"l", "files__list_files", `{}`}), says("Done."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", write("w", "x.txt", "one\n"), call{"l", "files__list_files", `{}`}), replyWith("Done."))
+	b := newHarness(t, m)
 	b.settings.File.Agents = map[string]config.Agent{
 		"reader": {Tools: regie.ToolScope{"files.*", "!files.write_file"}, Instructions: "You only read.", MaxOutputTokens: 777},
 	}
@@ -57,8 +57,8 @@ func TestAgentScopes(t *testing.T) {
 func TestAgentVersions(t *testing.T) {
 	t.Parallel()
 	ls := call{"l", "files__list_files", `{}`}
-	m := newModel(t, says("A."), says("B."), says("", ls), says("D."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("A."), replyWith("B."), replyWith("", ls), replyWith("D."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	made, err := conn.Agents.Create(t.Context(), dispatch.NewAgent{Name: "clerk", Definition: definition(`{"instructions":"First.","tools":["files.*"]}`)})
 	fatal(t, err)
@@ -94,7 +94,7 @@ func TestAgentVersions(t *testing.T) {
 // TestAgentsRefused: what no agent can be is refused in a sentence that says what to do.
 func TestAgentsRefused(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	b.settings.File.Agents = map[string]config.Agent{"reader": {}}
 	conn := b.connect()
 	for _, c := range []struct{ name, definition, want string }{
@@ -122,7 +122,7 @@ func TestAgentsRefused(t *testing.T) {
 // approvals.
 func TestAgentFiles(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("w", "x.txt", "one\n")), says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("", write("w", "x.txt", "one\n")), replyWith("Done.")))
 	b.file(".regie/agents/scribe.md", "---\ndescription: Writes\napprovals: {rules: [{tool: files.write_file, decision: forbid}]}\n---\nYou write.\n")
 	b.file(".regie/agents/broken.md", "You write.\n")
 	conn := b.connect()
@@ -145,8 +145,8 @@ func TestAgentFiles(t *testing.T) {
 // TestAgentLimits: the calls of a session and the bytes of a result are bounded.
 func TestAgentLimits(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "x.txt", strings.Repeat("line\n", 500))),
-		says("", call{"b", "files__read_file", `{"path":"x.txt"}`}, call{"c", "files__list_files", `{}`}), says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "x.txt", strings.Repeat("line\n", 500))),
+		replyWith("", call{"b", "files__read_file", `{"path":"x.txt"}`}, call{"c", "files__list_files", `{}`}), replyWith("Done.")))
 	b.settings.File.Agents = map[string]config.Agent{"main": {Limits: regie.Limits{SessionCalls: 2, ResultBytes: 300}}}
 	view := b.run(everything)
 	calls := view.Exchanges[1].Calls

@@ -20,7 +20,7 @@ func paying(t *testing.T) (*atomic.Int64, tool.Tool, *model) {
 		paid.Add(1)
 		return tool.Result{Content: "paid"}, nil
 	}, nil)
-	return &paid, pay, newModel(t, says("", call{"a", "bank__pay", `{}`}), says("ok"))
+	return &paid, pay, newModel(t, replyWith("", call{"a", "bank__pay", `{}`}), replyWith("ok"))
 }
 
 // TestAnsweredElsewhere answers what one engine asked in a process that runs nothing, and on

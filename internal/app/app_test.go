@@ -42,10 +42,10 @@ func expect(t *testing.T, view store.RoundView, end regie.RoundEnd, calls ...str
 func TestMixedBatch(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
-		says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__write_file", `{"path":"x.txt","content":"one\n"}`},
+		replyWith("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__write_file", `{"path":"x.txt","content":"one\n"}`},
 			call{"c", "files__read_file", `{"path":"x.txt"}`}, call{"d", "files__write_file", `{"path":"x.txt","content":"two\n","mode":"append"}`}),
-		says("All done."))
-	b := newBed(t, m)
+		replyWith("All done."))
+	b := newHarness(t, m)
 	view := b.run(everything)
 	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 	data, err := os.ReadFile(filepath.Join(b.root, "x.txt"))
@@ -82,8 +82,8 @@ func TestBadCalls(t *testing.T) {
 		{"j", "files__read_file", `{"path":"3"}`},
 		{"k", "files__read_file", `{"path":"over the limit"}`},
 	}
-	m := newModel(t, says("", calls...), says("I could not."))
-	view := newBed(t, m).run(everything)
+	m := newModel(t, replyWith("", calls...), replyWith("I could not."))
+	view := newHarness(t, m).run(everything)
 	expect(t, view, regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE", "NOT_RUN INVALID", "FAILED", "FAILED", "NOT_RUN DUPLICATE_IN_BATCH", "SUCCEEDED",
 		"SUCCEEDED", "FAILED", "FAILED", "FAILED", "NOT_RUN OVER_LIMIT")
 	last := m.last()

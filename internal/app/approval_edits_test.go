@@ -23,9 +23,9 @@ func put(id, mode, content string) call {
 }
 
 // chained asks for writes of one file, which holds "zero", and returns what the person is asked.
-func chained(t *testing.T, calls ...call) (b *bed, conn *app.Conn, run dispatch.Run, asked regie.Approval) {
+func chained(t *testing.T, calls ...call) (b *harness, conn *app.Conn, run dispatch.Run, asked regie.Approval) {
 	t.Helper()
-	b = newBed(t, newModel(t, says("", calls...), says("ok")))
+	b = newHarness(t, newModel(t, replyWith("", calls...), replyWith("ok")))
 	b.holds("zero\n")
 	conn, run = b.start(approval.Policy{})
 	asked = b.parked(conn, run.SessionID).Approvals[0]
@@ -35,19 +35,19 @@ func chained(t *testing.T, calls ...call) (b *bed, conn *app.Conn, run dispatch.
 	return b, conn, run, asked
 }
 
-func (b *bed) holds(content string) {
+func (b *harness) holds(content string) {
 	b.t.Helper()
 	fatal(b.t, os.WriteFile(filepath.Join(b.root, "a.txt"), []byte(content), 0o600))
 }
 
-func (b *bed) held(want string) {
+func (b *harness) held(want string) {
 	b.t.Helper()
 	if got, err := os.ReadFile(filepath.Join(b.root, "a.txt")); err != nil || string(got) != want {
 		b.t.Errorf("the file holds %q, want %q (%v)", got, want, err)
 	}
 }
 
-func (b *bed) decide(control service, a regie.Approval, decisions ...regie.Decision) {
+func (b *harness) decide(control service, a regie.Approval, decisions ...regie.Decision) {
 	b.t.Helper()
 	if _, err := control.Decide(b.t.Context(), decide(a, regie.NewID().String(), decisions...)); err != nil {
 		b.t.Fatal(err)
@@ -153,7 +153,7 @@ func TestWritesOfOneFile(t *testing.T) {
 	})
 	t.Run("two that cannot be used together", func(t *testing.T) {
 		for _, denied := range []int{0, 1} {
-			b := newBed(t, newModel(t, says("", put("a", "create", "one\n"), put("b", "create", "two\n")), says("ok")))
+			b := newHarness(t, newModel(t, replyWith("", put("a", "create", "one\n"), put("b", "create", "two\n")), replyWith("ok")))
 			conn, run, asked := b.startAsked(approval.Policy{})
 			if len(asked.Reviews) != 2 || !strings.Contains(fmt.Sprint(asked.Reviews[1].Preview.Warnings), "only run if the calls before it") {
 				t.Fatalf("the person sees %+v", asked.Reviews)

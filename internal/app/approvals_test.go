@@ -21,7 +21,7 @@ import (
 )
 
 // parked waits until a session waits for people and returns what it waits for.
-func (b *bed) parked(control service, session regie.ID) store.Inbox {
+func (b *harness) parked(control service, session regie.ID) store.Inbox {
 	b.t.Helper()
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {
@@ -42,7 +42,7 @@ func (b *bed) parked(control service, session regie.ID) store.Inbox {
 }
 
 // next waits for an approval after another one, which may be none.
-func (b *bed) next(control service, session, after regie.ID) (next regie.Approval) {
+func (b *harness) next(control service, session, after regie.ID) (next regie.Approval) {
 	b.t.Helper()
 	b.until(control, session, func(*regie.Event) bool {
 		inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
@@ -70,9 +70,9 @@ func write(id, path, content string) call {
 func TestBatchAcrossRestart(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
-		says("I write four files.", write("a", "a.txt", "one\n"), write("b", "b.txt", "two\n"), write("c", "c.txt", "three\n"), write("d", "d.txt", "four\n")),
-		says("Done what you allowed."))
-	b := newBed(t, m)
+		replyWith("I write four files.", write("a", "a.txt", "one\n"), write("b", "b.txt", "two\n"), write("c", "c.txt", "three\n"), write("d", "d.txt", "four\n")),
+		replyWith("Done what you allowed."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	run := b.startRun(conn, approval.Policy{})
 	inbox := b.parked(conn, run.SessionID)
@@ -162,7 +162,7 @@ func TestDecide_EditedTwiceAtOnce(t *testing.T) {
 		},
 	})
 	fatal(t, err)
-	b := newBed(t, newModel(t, says("", call{"a", "test__make", `{"name":"proposed"}`}), says("ok")), act)
+	b := newHarness(t, newModel(t, replyWith("", call{"a", "test__make", `{"name":"proposed"}`}), replyWith("ok")), act)
 	conn := b.connect()
 	run := b.startRun(conn, approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
@@ -185,8 +185,8 @@ func TestDecide_EditedTwiceAtOnce(t *testing.T) {
 // TestDecideRefuses answers as one must not; each says why and changes nothing.
 func TestDecideRefuses(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", write("a", "a.txt", "one\n"), call{"l", "files__list_files", `{}`}), says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", write("a", "a.txt", "one\n"), call{"l", "files__list_files", `{}`}), replyWith("ok"))
+	b := newHarness(t, m)
 	conn := b.connect()
 	run := b.startRun(conn, approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
@@ -244,12 +244,12 @@ func TestOnDeny(t *testing.T) {
 		"end":                 {config.Agent{OnDeny: "end"}, call{}, regie.EndDenied, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			steps := []http.HandlerFunc{says("", write("a", "x", "1"))}
+			steps := []http.HandlerFunc{replyWith("", write("a", "x", "1"))}
 			if c.again.id != "" {
-				steps = append(steps, says("", c.again))
+				steps = append(steps, replyWith("", c.again))
 			}
-			m := newModel(t, append(steps, says("I wanted to keep your notes. Shall I show them instead?"))...)
-			b := newBed(t, m)
+			m := newModel(t, append(steps, replyWith("I wanted to keep your notes. Shall I show them instead?"))...)
+			b := newHarness(t, m)
 			b.settings.File.Agents = map[string]config.Agent{"main": c.agent}
 			conn, run, asked := b.startAsked(approval.Policy{})
 			b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny})
@@ -271,8 +271,8 @@ func TestOnDeny(t *testing.T) {
 // (decision 20).
 func TestStalePreview(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", call{"a", "files__write_file", `{"path":"a.txt","content":"new\n","mode":"overwrite"}`}), says("I see."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", call{"a", "files__write_file", `{"path":"a.txt","content":"new\n","mode":"overwrite"}`}), replyWith("I see."))
+	b := newHarness(t, m)
 	path := filepath.Join(b.root, "a.txt")
 	fatal(t, os.WriteFile(path, []byte("old\n"), 0o600))
 	conn := b.connect()
@@ -287,7 +287,7 @@ func TestStalePreview(t *testing.T) {
 }
 
 // rounds lists the rounds of the workspace once there are n.
-func (b *bed) rounds(control service, n int) []store.RoundSummary {
+func (b *harness) rounds(control service, n int) []store.RoundSummary {
 	b.t.Helper()
 	list, err := control.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 10})
 	if err != nil || len(list) < n {

@@ -18,7 +18,7 @@ import (
 )
 
 // unattended is a request for a run that nobody watches.
-func (b *bed) unattended(dialect regie.Dialect) dispatch.RunRequest {
+func (b *harness) unattended(dialect regie.Dialect) dispatch.RunRequest {
 	in := b.request(everything)
 	in.Type, in.Dialect = regie.SessionAutomation, dialect
 	return in
@@ -38,20 +38,20 @@ func inBoth(t *testing.T, run func(t *testing.T, dialect regie.Dialect, act, don
 	t.Run("native", func(t *testing.T) {
 		run(t, regie.DialectNative,
 			func(n int) http.HandlerFunc {
-				return says("", write(fmt.Sprint("a", n), fmt.Sprint(n, ".txt"), "x\n"))
+				return replyWith("", write(fmt.Sprint("a", n), fmt.Sprint(n, ".txt"), "x\n"))
 			},
 			func(int) http.HandlerFunc {
-				return says("", call{"done", "session__complete", `{"summary":"All is written."}`})
+				return replyWith("", call{"done", "session__complete", `{"summary":"All is written."}`})
 			},
-			func(int) http.HandlerFunc { return says("I think so.") })
+			func(int) http.HandlerFunc { return replyWith("I think so.") })
 	})
 	t.Run("json", func(t *testing.T) {
 		run(t, regie.DialectJSON,
 			func(n int) http.HandlerFunc {
-				return says(fmt.Sprintf(`{"pre_text":"Step.","action_commands":[{"type":"files.write_file","params":{"path":"%d.txt","content":"x\n"}}],"post_text":"Hm."}`, n))
+				return replyWith(fmt.Sprintf(`{"pre_text":"Step.","action_commands":[{"type":"files.write_file","params":{"path":"%d.txt","content":"x\n"}}],"post_text":"Hm."}`, n))
 			},
-			func(int) http.HandlerFunc { return says(`{"pre_text":"All is written.","completed":true}`) },
-			func(int) http.HandlerFunc { return says(`{"pre_text":"I think so."}`) })
+			func(int) http.HandlerFunc { return replyWith(`{"pre_text":"All is written.","completed":true}`) },
+			func(int) http.HandlerFunc { return replyWith(`{"pre_text":"I think so."}`) })
 	})
 }
 
@@ -63,7 +63,7 @@ func TestAutomation(t *testing.T) {
 		t.Helper()
 		t.Run("nudged once", func(t *testing.T) {
 			m := newModel(t, act(1), silent(0), act(2), done(0))
-			b := newBed(t, m)
+			b := newHarness(t, m)
 			view := b.ask(b.unattended(d))
 			expect(t, view, regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 			closed(t, view, regie.SessionCompleted)
@@ -78,7 +78,7 @@ func TestAutomation(t *testing.T) {
 			}
 		})
 		t.Run("silent for good", func(t *testing.T) {
-			b := newBed(t, newModel(t, act(1), silent(0), silent(1)))
+			b := newHarness(t, newModel(t, act(1), silent(0), silent(1)))
 			view := b.ask(b.unattended(d))
 			expect(t, view, regie.EndAnswered, "SUCCEEDED")
 			closed(t, view, regie.SessionTimeout)
@@ -87,7 +87,7 @@ func TestAutomation(t *testing.T) {
 			}
 		})
 		t.Run("done in the last reply", func(t *testing.T) {
-			b := newBed(t, newModel(t, act(1), done(0)))
+			b := newHarness(t, newModel(t, act(1), done(0)))
 			in := b.unattended(d)
 			in.Limits.Total = 2
 			expect(t, b.ask(in), regie.EndCompleted, "SUCCEEDED", "SUCCEEDED")
@@ -99,7 +99,7 @@ func TestAutomation(t *testing.T) {
 // is told (decision 42).
 func TestAutomationFails(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
+	b := newHarness(t, newModel(t, refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
 	view := b.ask(b.unattended(""))
 	expect(t, view, regie.EndProviderError)
 	closed(t, view, regie.SessionError)
@@ -130,15 +130,15 @@ func TestRelaunchAnswer(t *testing.T) {
 		}
 		m = newModel(t,
 			// no work yet: the tools stay
-			look(says("", call{"p", "session__update_plan", `{"steps":[{"text":"read","status":"active"}]}`})),
+			look(replyWith("", call{"p", "session__update_plan", `{"steps":[{"text":"read","status":"active"}]}`})),
 			// fails: they stay
-			look(says("", call{"a", "files__read_file", `{"path":"nothing"}`})),
+			look(replyWith("", call{"a", "files__read_file", `{"path":"nothing"}`})),
 			// succeeds: withheld
-			look(says("", call{"b", "files__list_files", `{}`})),
+			look(replyWith("", call{"b", "files__list_files", `{}`})),
 			// proposed all the same: not run
-			look(says("", call{"c", "files__list_files", `{"recursive":true}`})),
-			look(says("There is nothing.")))
-		view := newBed(t, m).run(policy)
+			look(replyWith("", call{"c", "files__list_files", `{"recursive":true}`})),
+			look(replyWith("There is nothing.")))
+		view := newHarness(t, m).run(policy)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "SUCCEEDED", "NOT_RUN OUT_OF_SCOPE")
 		if got := strings.Join(seen, " "); got != "false false false true true" {
 			t.Errorf("withheld: %s", got)
@@ -148,16 +148,16 @@ func TestRelaunchAnswer(t *testing.T) {
 		}
 	})
 	t.Run("json", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), says(`{"pre_text":"More.","data_commands":[{"type":"files.list_files","params":{"recursive":true}}]}`), says(`{"pre_text":"Nothing."}`))
-		b := newBed(t, m)
+		m := newModel(t, replyWith(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), replyWith(`{"pre_text":"More.","data_commands":[{"type":"files.list_files","params":{"recursive":true}}]}`), replyWith(`{"pre_text":"Nothing."}`))
+		b := newHarness(t, m)
 		expect(t, b.ask(b.inJSON(policy)), regie.EndAnswered, "SUCCEEDED", "NOT_RUN OUT_OF_SCOPE")
 		if !strings.Contains(m.last(), "No commands are available now") {
 			t.Errorf("the model read %s", m.last())
 		}
 	})
 	t.Run("from the configuration", func(t *testing.T) {
-		m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("Nothing."))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("", call{"a", "files__list_files", `{}`}), replyWith("Nothing."))
+		b := newHarness(t, m)
 		b.settings.File.Agents = map[string]config.Agent{"main": {Relaunch: "answer"}}
 		expect(t, b.run(everything), regie.EndAnswered, "SUCCEEDED")
 		if withheld(m) != "true" {
@@ -191,7 +191,7 @@ func TestConfiguredLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, refuses(http.StatusUnauthorized, "no"))
-			b := newBed(t, m)
+			b := newHarness(t, m)
 			b.settings.File = file
 			in := b.request(everything)
 			in.Type, in.Dialect, in.Limits = c.kind, c.dialect, c.lower
@@ -223,7 +223,7 @@ func TestSpent(t *testing.T) {
 		"too much": {`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, 13_000},
 	} {
 		t.Run("tokens, where the server claims "+claim, func(t *testing.T) {
-			b := newBed(t, newModel(t, claims(c.usage, says("", write("a", "a.txt", "x"))), claims(c.usage, says("", write("b", "b.txt", "x"))), says("never")))
+			b := newHarness(t, newModel(t, claims(c.usage, replyWith("", write("a", "a.txt", "x"))), claims(c.usage, replyWith("", write("b", "b.txt", "x"))), replyWith("never")))
 			in := b.request(everything)
 			in.Limits.Tokens = c.limit
 			view := b.ask(in)
@@ -236,7 +236,7 @@ func TestSpent(t *testing.T) {
 	t.Run("time, while the model is asked", func(t *testing.T) {
 		silence := make(chan struct{})
 		defer close(silence)
-		b := newBed(t, newModel(t, says("", write("a", "a.txt", "x")), func(_ http.ResponseWriter, r *http.Request) {
+		b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "x")), func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-r.Context().Done():
 			case <-silence:
@@ -258,7 +258,7 @@ func TestSpent(t *testing.T) {
 				return tool.Result{}, context.Cause(ctx)
 			}})
 		fatal(t, err)
-		b := newBed(t, newModel(t, says("", call{"a", "x__wait", `{}`}, write("b", "b.txt", "x"))), endless)
+		b := newHarness(t, newModel(t, replyWith("", call{"a", "x__wait", `{}`}, write("b", "b.txt", "x"))), endless)
 		in := b.request(everything)
 		in.Limits.Seconds = 1
 		expect(t, b.ask(in), regie.EndLimit, "NOT_RUN OVER_LIMIT", "NOT_RUN OVER_LIMIT")
@@ -268,7 +268,7 @@ func TestSpent(t *testing.T) {
 // TestLastChat has an automation that worked after a chat not be taken for the last chat.
 func TestLastChat(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("Hello."), says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("Hello."), replyWith("Done.")))
 	chatted := b.run(everything)
 	b.ask(b.unattended(""))
 	past, err := chat.Open(t.Context(), b.connect().Client, b.request(everything).Root, "last", 5)

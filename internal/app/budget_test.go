@@ -20,9 +20,9 @@ const used = `{"prompt_tokens":4000,"completion_tokens":500,"prompt_tokens_detai
 // each is the price of such a reply: 3,000 + 100 + 5,000 millionths.
 const each = 8100
 
-// priced has the models of a bed cost something: a dollar for a million tokens of a prompt, a tenth
+// priced has the models of a harness cost something: a dollar for a million tokens of a prompt, a tenth
 // of it cached, ten for a reply.
-func (b *bed) priced(budget config.Budget) {
+func (b *harness) priced(budget config.Budget) {
 	b.t.Helper()
 	p := b.settings.Providers[b.settings.Provider]
 	dollar, tenth, ten := config.Dollars(1_000_000), config.Dollars(100_000), config.Dollars(10_000_000)
@@ -35,7 +35,7 @@ func (b *bed) priced(budget config.Budget) {
 func steps(n int, last http.HandlerFunc) []http.HandlerFunc {
 	var out []http.HandlerFunc
 	for range n {
-		out = append(out, claims(used, says("", call{"c" + string(rune('a'+len(out))), "files__list_files", `{"pattern":"` + strings.Repeat("*", len(out)+1) + `"}`})))
+		out = append(out, claims(used, replyWith("", call{"c" + string(rune('a'+len(out))), "files__list_files", `{"pattern":"` + strings.Repeat("*", len(out)+1) + `"}`})))
 	}
 	return append(out, claims(used, last))
 }
@@ -60,8 +60,8 @@ func (m *model) asked() (out []int) {
 // TestCost stores what each call cost, and adds it up by round, session and day.
 func TestCost(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, steps(1, says("Done."))...)
-	b := newBed(t, m)
+	m := newModel(t, steps(1, replyWith("Done."))...)
+	b := newHarness(t, m)
 	b.priced(config.Budget{})
 	conn, run := b.start(everything)
 	view := b.await(conn, run)
@@ -92,8 +92,8 @@ func TestCost(t *testing.T) {
 func TestCostOfOwn(t *testing.T) {
 	t.Parallel()
 	for vendor, known := range map[string]bool{"vllm": true, "lmstudio": true, "llamacpp": true, "": false, "groq": false} {
-		m := newModel(t, claims(used, says("Done.")))
-		b := newBed(t, m)
+		m := newModel(t, claims(used, replyWith("Done.")))
+		b := newHarness(t, m)
 		p := b.settings.Providers[b.settings.Provider]
 		ten := config.Dollars(10_000_000)
 		p.Prices = map[string]config.Rates{"another": {Input: &ten, Output: &ten}}
@@ -128,8 +128,8 @@ func TestCapEndsChat(t *testing.T) {
 		"round":     {USDPerRound: 30_000, USDPerDay: 900_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, steps(4, says("Done."))...)
-			b := newBed(t, m)
+			m := newModel(t, steps(4, replyWith("Done."))...)
+			b := newHarness(t, m)
 			b.priced(budget)
 			conn := b.connect()
 			request := b.request(everything)
@@ -187,8 +187,8 @@ func limitSaid(t *testing.T, conn service, run dispatch.Run) string {
 // once the cap is raised (decision 44).
 func TestCapPausesAutomation(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, steps(4, says("", call{"done", "session__complete", `{"summary":"All is seen."}`}))...)
-	b := newBed(t, m)
+	m := newModel(t, steps(4, replyWith("", call{"done", "session__complete", `{"summary":"All is seen."}`}))...)
+	b := newHarness(t, m)
 	b.priced(config.Budget{USDPerRound: 30_000})
 	conn := b.connect()
 	run := b.send(conn, b.unattended(""))
@@ -230,8 +230,8 @@ func TestCapPausesAutomation(t *testing.T) {
 // or sent.
 func TestPriceUnknown(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Done."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("Done."))
+	b := newHarness(t, m)
 	dollar := config.Dollars(1_000_000)
 	p := b.settings.Providers[b.settings.Provider]
 	p.Prices = map[string]config.Rates{"another": {Input: &dollar, Output: &dollar}}

@@ -13,7 +13,7 @@ import (
 )
 
 // caching sets up the agent's cache.
-func (b *bed) caching(cache string, temperature *float64) {
+func (b *harness) caching(cache string, temperature *float64) {
 	b.settings.File.Agents = map[string]config.Agent{"main": {Cache: cache, Temperature: temperature}}
 }
 
@@ -26,8 +26,8 @@ func cachedAt(view store.RoundView) time.Time {
 // nothing, and goes through the same steps as any reply. A reply with calls is asked for each time.
 func TestCache(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("two files"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}), replyWith("two files"))
+	b := newHarness(t, m)
 	b.caching("on", nil)
 	first := b.run(everything)
 	if !cachedAt(first).IsZero() || m.count() != 2 {
@@ -71,8 +71,8 @@ func TestCacheIsTheAgents(t *testing.T) {
 		"by default": {"", nil, false}, "auto": {"auto", nil, false}, "auto at 0": {"auto", &zero, true}, "by default at 0": {"", &zero, true},
 		"auto above 0": {"auto", &half, false}, "on": {"on", &half, true}, "off": {"off", &zero, false},
 	} {
-		m := newModel(t, says("hello"))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("hello"))
+		b := newHarness(t, m)
 		b.caching(c.cache, c.temperature)
 		b.run(everything)
 		if again := b.run(everything); cachedAt(again).IsZero() == c.on {
@@ -88,8 +88,8 @@ func TestCacheIsTheAgents(t *testing.T) {
 // questions, and with a removed session its answers go.
 func TestCacheIsNobodyElses(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("secret"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("secret"))
+	b := newHarness(t, m)
 	b.caching("on", nil)
 	conn := b.connect()
 	asks := func(change func(*dispatch.RunRequest)) (store.RoundView, bool) {

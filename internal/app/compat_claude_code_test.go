@@ -22,7 +22,7 @@ type claudeCode struct {
 
 func newClaudeCode(t *testing.T, m *model) *claudeCode {
 	t.Helper()
-	h := newBed(t, m).serve("127.0.0.1:0")
+	h := newHarness(t, m).serve("127.0.0.1:0")
 	return &claudeCode{newNPMProgram(t, "anthropic/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs", "ANTHROPIC_BASE_URL="+h.served.URL, "ANTHROPIC_AUTH_TOKEN="+h.token,
 		"ANTHROPIC_MODEL=main", "ANTHROPIC_DEFAULT_HAIKU_MODEL=main", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), h}
 }
@@ -54,7 +54,7 @@ func (c *claudeCode) sessions() []store.SessionSummary {
 // TestClaudeCode_Answer gives Claude Code an answer, and one more in the same conversation.
 func TestClaudeCode_Answer(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("It is noon."), says("It is later."))
+	m := newModel(t, replyWith("It is noon."), replyWith("It is later."))
 	c := newClaudeCode(t, m)
 	if got := c.asks("What time is it?"); got != "It is noon." {
 		t.Errorf("%q", got)
@@ -78,14 +78,14 @@ func TestClaudeCode_Tools(t *testing.T) {
 			for i := range calls {
 				calls[i].arguments = strings.ReplaceAll(calls[i].arguments, "DIR", c.dir)
 			}
-			says("Working.", calls...)(w, r)
+			replyWith("Working.", calls...)(w, r)
 		}
 	}
 	m := newModel(t,
 		step(call{"a", "Write", `{"file_path":"DIR/new.txt","content":"hello"}`}, call{"b", "Read", `{"file_path":"DIR/note.txt"}`}),
 		step(call{"c", "Bash", `{"command":"cat new.txt; exit 3"}`}),
 		step(call{"d", "Edit", `{"file_path":"DIR/new.txt","old_string":"hello","new_string":"bye"}`}),
-		says("Done."))
+		replyWith("Done."))
 	c = newClaudeCode(t, m)
 	c.write("note.txt", "the word is walrus\n")
 	if got := c.asks("Do it."); got != "Done." || m.count() != 4 {
@@ -108,12 +108,12 @@ func TestClaudeCode_Parts(t *testing.T) {
 	t.Parallel()
 	image := make(chan string, 1)
 	m := newModel(t,
-		says("", call{"a", "ToolSearch", `{"query":"select:TaskStop","max_results":5}`}),
-		says("", call{"b", "TaskStop", `{"task_id":"none"}`}),
+		replyWith("", call{"a", "ToolSearch", `{"query":"select:TaskStop","max_results":5}`}),
+		replyWith("", call{"b", "TaskStop", `{"task_id":"none"}`}),
 		func(w http.ResponseWriter, r *http.Request) {
-			says("", call{"c", "Read", `{"file_path":"` + <-image + `"}`})(w, r)
+			replyWith("", call{"c", "Read", `{"file_path":"` + <-image + `"}`})(w, r)
 		},
-		says("Done."))
+		replyWith("Done."))
 	c := newClaudeCode(t, m)
 	image <- c.write("p.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"+
 		"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82")
@@ -134,13 +134,13 @@ func TestClaudeCode_Background(t *testing.T) {
 	m := newModel(t,
 		func(w http.ResponseWriter, r *http.Request) {
 			if body := sent(r); !strings.Contains(body, "MAIN JOB") {
-				says("Sub answer.")(w, r)
+				replyWith("Sub answer.")(w, r)
 				return
 			}
-			says("", call{"a", "Agent", `{"description":"look","prompt":"SUB JOB","subagent_type":"Explore",
+			replyWith("", call{"a", "Agent", `{"description":"look","prompt":"SUB JOB","subagent_type":"Explore",
 				"run_in_background":false,"model":"haiku"}`})(w, r)
 		},
-		says("Done."))
+		replyWith("Done."))
 	c := newClaudeCode(t, m)
 	if got := c.asks("MAIN JOB"); got != "Done." || !strings.Contains(m.last(), "Sub answer.") {
 		t.Errorf("%q, %d requests", got, m.count())
@@ -170,18 +170,18 @@ func TestOpenCode_Tools(t *testing.T) {
 			step := func(name, arguments string) http.HandlerFunc {
 				return func(w http.ResponseWriter, r *http.Request) {
 					if strings.Contains(sent(r), "title generator") { // a session of its own
-						says("A title")(w, r)
+						replyWith("A title")(w, r)
 						return
 					}
-					says("Working.", call{name, name, strings.ReplaceAll(arguments, "DIR", f.dir)})(w, r)
+					replyWith("Working.", call{name, name, strings.ReplaceAll(arguments, "DIR", f.dir)})(w, r)
 				}
 			}
 			m := newModel(t,
 				step("write", `{"filePath":"DIR/new.txt","content":"hello"}`),
 				step("read", `{"filePath":"DIR/note.txt"}`),
 				step("bash", `{"command":"cat new.txt","description":"show it"}`),
-				says("Done."))
-			h := newBed(t, m).serve("127.0.0.1:0")
+				replyWith("Done."))
+			h := newHarness(t, m).serve("127.0.0.1:0")
 			settings := fmt.Sprintf(`{"model":"regie/main","small_model":"regie/main","share":"disabled","provider":{"regie":{
 				"npm":%q,"name":"Regie","options":{"baseURL":%q,"apiKey":%q},"models":{"main":{"name":"main"}}}}}`,
 				provider, h.served.URL+"/v1", h.token)

@@ -22,12 +22,12 @@ func callsOffered(t *testing.T, id, name, arguments string) http.HandlerFunc {
 		}
 		for _, tool := range request.Tools {
 			if tool.Function.Name == name || tool.Function.Name == "client__"+name {
-				says("", call{id, tool.Function.Name, arguments})(w, r)
+				replyWith("", call{id, tool.Function.Name, arguments})(w, r)
 				return
 			}
 		}
 		t.Errorf("the model is not offered %s: %+v", name, request.Tools)
-		says("no such tool")(w, r)
+		replyWith("no such tool")(w, r)
 	}
 }
 
@@ -66,8 +66,8 @@ func (f *npmProgram) askCodex(args ...string) string {
 // next turn.
 func TestCodex_Text(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Hello from Regie."), says("And again."))
-	f := codex(t, newBed(t, m).door())
+	m := newModel(t, replyWith("Hello from Regie."), replyWith("And again."))
+	f := codex(t, newHarness(t, m).door())
 	if got := f.askCodex("say hello"); got != "Hello from Regie." {
 		t.Errorf("the first turn: %q", got)
 	}
@@ -82,8 +82,8 @@ func TestCodex_Tools(t *testing.T) {
 	m := newModel(t,
 		callsOffered(t, "r", "exec_command", `{"cmd":"cat in.txt"}`),
 		callsOffered(t, "w", "exec_command", `{"cmd":"tr a-z A-Z < in.txt > out.txt"}`),
-		says("Done."))
-	f := codex(t, newBed(t, m).door())
+		replyWith("Done."))
+	f := codex(t, newHarness(t, m).door())
 	f.write("in.txt", "words")
 	if got := f.askCodex("write in.txt in capitals to out.txt"); got != "Done." {
 		t.Errorf("%q", got)
@@ -98,8 +98,8 @@ func TestCodex_Tools(t *testing.T) {
 // namespace's name.
 func TestCodex_Namespace(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, callsOffered(t, "c", "multi_agent_v1__close_agent", `{"target":"nobody"}`), says("Done."))
-	f := codex(t, newBed(t, m).door())
+	m := newModel(t, callsOffered(t, "c", "multi_agent_v1__close_agent", `{"target":"nobody"}`), replyWith("Done."))
+	f := codex(t, newHarness(t, m).door())
 	if got := f.askCodex("close an agent"); got != "Done." {
 		t.Errorf("%q", got)
 	}
@@ -120,9 +120,9 @@ func TestPi(t *testing.T) {
 			m := newModel(t,
 				callsOffered(t, "r", "read", `{"path":"in.txt"}`),
 				callsOffered(t, "b", "bash", `{"command":"tr a-z A-Z < in.txt > out.txt"}`),
-				says("Done."), says("Twice."))
+				replyWith("Done."), replyWith("Twice."))
 			f := newNPMProgram(t, "proof-openai/node_modules/@mariozechner/pi-coding-agent/dist/cli.js", "PI_OFFLINE=1")
-			f.write(filepath.Join(f.home, ".pi", "agent", "models.json"), `{"providers":{"regie":{"baseUrl":"`+newBed(t, m).door().server.URL+path+`",
+			f.write(filepath.Join(f.home, ".pi", "agent", "models.json"), `{"providers":{"regie":{"baseUrl":"`+newHarness(t, m).door().server.URL+path+`",
 				"api":"`+api+`","apiKey":"unused","models":[{"id":"main"}]}}}`)
 			f.write("in.txt", "words")
 			if got := f.run("-p", "--provider", "regie", "--model", "main", "write in.txt in capitals to out.txt"); got != "Done.\n" {

@@ -23,7 +23,7 @@ func (h *house) counted(body string) int {
 // TestCountTokens estimates what a request to an agent comes to, without asking its model.
 func TestCountTokens(t *testing.T) {
 	m := newModel(t)
-	h := newBed(t, m).serve("127.0.0.1:0")
+	h := newHarness(t, m).serve("127.0.0.1:0")
 	body := `{"model":"main","messages":[{"role":"user","content":"` + strings.Repeat("word ", 3000) + `"}]}`
 	if got := h.counted(body); got != len(body)/3 || m.count() != 0 {
 		t.Errorf("%d tokens of %d bytes, the model was asked %d times", got, len(body), m.count())
@@ -61,7 +61,7 @@ func TestModels(t *testing.T) {
 
 // TestCompatRoot: the endpoint's own address is answered by it, in its form, and not by a redirect.
 func TestCompatRoot(t *testing.T) {
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	for _, path := range []string{"/v1", "/v1/", "/v1?x=1"} {
 		for _, method := range []string{"GET", "POST"} {
 			var out answered

@@ -32,7 +32,7 @@ func silentHolder(t *testing.T) (v *vendor, asked chan struct{}) {
 }
 
 // cutOff asks for what the last call of a log was, of an engine that is opened anew.
-func (b *bed) cutOff(want regie.Code) {
+func (b *harness) cutOff(want regie.Code) {
 	b.t.Helper()
 	conn := b.connect()
 	calls, err := conn.ProxiedNow(b.t.Context())

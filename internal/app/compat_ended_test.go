@@ -94,7 +94,7 @@ func halfway(began chan<- struct{}, on <-chan struct{}) http.HandlerFunc {
 		began <- struct{}{}
 		select {
 		case <-on:
-			says(" whole")(w, r)
+			replyWith(" whole")(w, r)
 		case <-r.Context().Done():
 		}
 	}
@@ -104,7 +104,7 @@ func halfway(began chan<- struct{}, on <-chan struct{}) http.HandlerFunc {
 func TestAgentEnded(t *testing.T) {
 	began, on := make(chan struct{}, 1), make(chan struct{})
 	defer close(on)
-	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, len(endedCases))...)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, len(endedCases))...)).serve("127.0.0.1:0")
 	for _, c := range endedCases {
 		want := map[bool]int{false: http.StatusUnauthorized, true: http.StatusOK}[c.streams]
 		status, text := h.ends(c.path, strings.Replace(c.body, "MODEL", "main", 1), c.streams, began)
@@ -118,7 +118,7 @@ func TestAgentEnded(t *testing.T) {
 func TestMCPEnded(t *testing.T) {
 	began, on := make(chan struct{}, 1), make(chan struct{})
 	defer close(on)
-	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, 2)...)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, 2)...)).serve("127.0.0.1:0")
 	place := h.placeAt(t.TempDir())
 	for _, protocol := range []string{"", "2025-11-25"} {
 		made := h.add(control.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}})
@@ -140,7 +140,7 @@ func TestMCPEnded(t *testing.T) {
 
 // TestKeyReplays: an answer of an agent that is told again says so, and what is no key is refused.
 func TestKeyReplays(t *testing.T) {
-	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Hello."))).serve("127.0.0.1:0")
 	const agent = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`
 	for again := range 2 {
 		if status, text, of := h.keyed(passChat, "k", agent); status != http.StatusOK || (of.Get("Idempotent-Replayed") == "true") != (again > 0) {

@@ -14,8 +14,8 @@ import (
 // lost. Of a session that is only named the last one counts.
 func TestCompatAllSaid(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."), says("Two."), says("Three."), says("Four."))
-	d := newBed(t, m).door()
+	m := newModel(t, replyWith("", call{"w", "client__get_weather", `{"place":"Bern"}`}), replyWith("Sun."), replyWith("Two."), replyWith("Three."), replyWith("Four."))
+	d := newHarness(t, m).door()
 	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
 	calls := first.Choices[0].Message.ToolCalls
 	d.chat(map[string]any{"tools": weather, "messages": []any{
@@ -41,7 +41,7 @@ func TestCompatAllSaid(t *testing.T) {
 // TestCompatFrench tells a client in its language what is no model's word: that an approval is
 // waited for.
 func TestCompatFrench(t *testing.T) {
-	h := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}))).serve("127.0.0.1:0")
 	token := h.add(control.TokenRequest{Name: "f", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: "park"})
 	var out answered
 	h.json("POST", passChat, `{"model":"main","messages":[{"role":"user","content":"write"}]}`, 200, &out, bearer(token.Secret), carrying("Accept-Language", "fr"))

@@ -9,7 +9,7 @@ import (
 // TestCompatKeyBegun: where something was done before a provider refused, the answer stands.
 func TestCompatKeyBegun(t *testing.T) {
 	t.Parallel()
-	d, m, down := burning(t, says("Looking.", call{"l", "files__list_files", `{}`}))
+	d, m, down := burning(t, replyWith("Looking.", call{"l", "files__list_files", `{}`}))
 	down.Store(true)
 	const body = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`
 	first := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k"})

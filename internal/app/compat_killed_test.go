@@ -42,8 +42,8 @@ func TestCompatKilled(t *testing.T) {
 	}
 	for name, early := range map[string]bool{"with an answer": false, "without": true} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}, call{"l", "files__list_files", `{}`}), says("Sun."))
-			b := newBed(t, m)
+			m := newModel(t, replyWith("", call{"w", "client__get_weather", `{"place":"Bern"}`}, call{"l", "files__list_files", `{}`}), replyWith("Sun."))
+			b := newHarness(t, m)
 			die := func(body map[string]any) {
 				t.Helper()
 				data, err := json.Marshal(body)
@@ -133,8 +133,8 @@ func die(t *testing.T) {
 // others.
 func TestCompatExpires(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Hello."), says("More."))
-	d := newBed(t, m).door()
+	m := newModel(t, replyWith("Hello."), replyWith("More."))
+	d := newHarness(t, m).door()
 	old := d.chat(map[string]any{"messages": []any{message("user", "hi")}}, nil)
 	own, err := d.conn.Submit(t.Context(), d.request(everything))
 	fatal(t, err)
@@ -161,7 +161,7 @@ func TestCompatExpires(t *testing.T) {
 func TestCompatBadInput(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	d := newBed(t, m).door()
+	d := newHarness(t, m).door()
 	const hi = `"messages":[{"role":"user","content":"hi"}]`
 	for name, c := range map[string]struct {
 		method, path, body string

@@ -42,7 +42,7 @@ func errorOf(t *testing.T, body string) (out anthropicError) {
 func TestMessagesBadInput(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	d := newBed(t, m).door()
+	d := newHarness(t, m).door()
 	const hi = `"max_tokens":9,"messages":[{"role":"user","content":"hi"}]`
 	version := header{"Anthropic-Version": "2023-06-01"}
 	for name, c := range map[string]struct {
@@ -99,7 +99,7 @@ func TestMessagesPing(t *testing.T) {
 			<-alive
 			refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)(w, r)
 		})
-		d := newBed(t, m).door(func(c *compat.Config) { c.KeepAlive = time.Millisecond })
+		d := newHarness(t, m).door(func(c *compat.Config) { c.KeepAlive = time.Millisecond })
 		response, err := http.Post(d.server.URL+path, "application/json", strings.NewReader(`{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`)) //nolint:noctx // it ends
 		fatal(t, err)
 		first := make([]byte, len(c.alive))
@@ -119,7 +119,7 @@ func TestMessagesPing(t *testing.T) {
 // nowhere else, and what it does not open is said in their form.
 func TestMessagesKey(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Hello."))).serve("127.0.0.1:0")
 	good := h.add(control.TokenRequest{Name: "good", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	lesser := h.add(control.TokenRequest{Name: "lesser", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	for which, c := range map[string]struct{ key, want string }{
@@ -177,7 +177,7 @@ func TestMessagesKey(t *testing.T) {
 // stored does not.
 func TestCompatFailedKey(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Hello."))).serve("127.0.0.1:0")
 	key := carrying("Idempotency-Key", "k")
 	hi := func(session string) string {
 		return `{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"metadata":{"session_id":"` + session + `"}}`

@@ -69,7 +69,7 @@ const (
 // passes opens the endpoint with a vendor as provider far.
 func passes(t *testing.T, v *vendor, change func(*config.Config)) *door {
 	t.Helper()
-	b := newBed(t, newModel(t, says("agent")))
+	b := newHarness(t, newModel(t, replyWith("agent")))
 	if b.settings.Providers == nil {
 		b.settings.Providers = map[string]config.Provider{}
 	}

@@ -25,12 +25,12 @@ func TestCompatQueued(t *testing.T) {
 		for kind, end := range map[string]string{"": `}`, ", streamed": `,"stream":true}`} {
 			t.Run(name+kind, func(t *testing.T) {
 				asked, free := make(chan struct{}), make(chan struct{})
-				m := newModel(t, says("First."), func(w http.ResponseWriter, r *http.Request) {
+				m := newModel(t, replyWith("First."), func(w http.ResponseWriter, r *http.Request) {
 					close(asked)
 					<-free
-					says("Second.")(w, r)
-				}, says("Third."), says("Fourth."))
-				d := newBed(t, m).door()
+					replyWith("Second.")(w, r)
+				}, replyWith("Third."), replyWith("Fourth."))
+				d := newHarness(t, m).door()
 				begun := d.do(http.MethodPost, c.path, c.ask+`}`, nil)
 				session := header{compat.HeaderSession: begun.header.Get(compat.HeaderSession)}
 				answers := make(chan answered, 2)
@@ -93,8 +93,8 @@ func (d *door) pending(of answered) {
 func TestCompatKeyGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, c := range places {
-		m := newModel(t, says("First."), says("Second."), says("Third."))
-		d := newBed(t, m).door()
+		m := newModel(t, replyWith("First."), replyWith("Second."), replyWith("Third."))
+		d := newHarness(t, m).door()
 		first := d.do(http.MethodPost, c.path, c.begin, nil)
 		body := strings.ReplaceAll(c.goOn, "ID", first.ID)
 		second := d.do(http.MethodPost, c.path, body, header{"Idempotency-Key": "k"})

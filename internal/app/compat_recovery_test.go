@@ -17,7 +17,7 @@ func burns(down *atomic.Bool) http.HandlerFunc {
 			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
 			return
 		}
-		says("Here.")(w, r)
+		replyWith("Here.")(w, r)
 	}
 }
 
@@ -26,7 +26,7 @@ func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *
 	t.Helper()
 	down = new(atomic.Bool)
 	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{burns(down)}, 4)...)...)
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	return b.doorOf(b.impatient()), m, down
 }
 

@@ -15,8 +15,8 @@ import (
 // may continue them.
 func TestResponses_References(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, callsOffered(t, "w", "places__get_weather", `{"place":"Bern"}`), says("Sun."), says("Still."))
-	h := newBed(t, m).serve("127.0.0.1:0")
+	m := newModel(t, callsOffered(t, "w", "places__get_weather", `{"place":"Bern"}`), replyWith("Sun."), replyWith("Still."))
+	h := newHarness(t, m).serve("127.0.0.1:0")
 	own := h.add(control.TokenRequest{Name: "own", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	other := h.add(control.TokenRequest{Name: "other", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	type item struct {

@@ -22,21 +22,21 @@ import (
 
 // door is the OpenAI-compatible endpoint of an engine over real HTTP.
 type door struct {
-	*bed
+	*harness
 	conn   *app.Conn
 	server *httptest.Server
 	closed bool
 }
 
-func (b *bed) door(change ...func(*compat.Config)) *door {
+func (b *harness) door(change ...func(*compat.Config)) *door {
 	b.t.Helper()
 	return b.doorOf(b.connect(), change...)
 }
 
 // doorOf is the endpoint over a connection.
-func (b *bed) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
+func (b *harness) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
 	b.t.Helper()
-	d := &door{bed: b, conn: conn}
+	d := &door{harness: b, conn: conn}
 	settings := compat.Config{Service: d.conn.Service(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return d.conn.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: b.root})
 	}, Proxy: d.conn.Proxy()}
@@ -172,8 +172,8 @@ func (d *door) rebuilds(view store.SessionView) {
 // thread, which no list shows.
 func TestCompatChat(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Hello."), says("", call{"l", "files__list_files", `{}`}), says("Two files."))
-	d := newBed(t, m).door()
+	m := newModel(t, replyWith("Hello."), replyWith("", call{"l", "files__list_files", `{}`}), replyWith("Two files."))
+	d := newHarness(t, m).door()
 	first := d.chat(map[string]any{"messages": []any{message("system", "Be brief."), message("user", "hi")}, "temperature": 0.3}, nil)
 	if c := first.Choices[0]; c.Message.Content != "Hello." || c.FinishReason != "stop" || first.Usage.PromptTokens < 100 || first.Metadata["session_id"] == "" {
 		t.Errorf("%s", first.body)
@@ -213,9 +213,9 @@ func TestCompatTools(t *testing.T) {
 	for name, named := range map[string]bool{"by the calls' ids": false, "by the session": true} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t,
-				says("Both.", call{"w", "client__get_weather", `{"place":"Bern"}`}, call{"l", "files__list_files", `{}`}, call{"v", "client__get_weather", `{"place":"Basel"}`}),
-				says("Sun and rain."))
-			d := newBed(t, m).door()
+				replyWith("Both.", call{"w", "client__get_weather", `{"place":"Bern"}`}, call{"l", "files__list_files", `{}`}, call{"v", "client__get_weather", `{"place":"Basel"}`}),
+				replyWith("Sun and rain."))
+			d := newHarness(t, m).door()
 			messages := []any{message("user", "weather?")}
 			first := d.chat(map[string]any{"messages": messages, "tools": weather}, nil)
 			c := first.Choices[0]
@@ -279,8 +279,8 @@ func callStates(view store.SessionView) string {
 // TestCompatHistory imports what a client brings: a conversation with calls that nobody here made.
 func TestCompatHistory(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, nil, says("It was sun."))
-	d := newBed(t, m).door()
+	m := newModel(t, nil, replyWith("It was sun."))
+	d := newHarness(t, m).door()
 	history := []any{
 		message("developer", "You are a weatherman."), message("user", "weather?"),
 		map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "abc", "type": "function", "function": map[string]any{"name": "get_weather", "arguments": `{"place":"Bern"}`}}}},
@@ -301,8 +301,8 @@ func TestCompatHistory(t *testing.T) {
 func TestCompatApprovals(t *testing.T) {
 	t.Parallel()
 	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
-	m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
-	d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = approval.Park })
+	m := newModel(t, replyWith("I write.", write), replyWith("Written."), replyWith("Yes."))
+	d := newHarness(t, m).door(func(c *compat.Config) { c.OnApproval = approval.Park })
 	out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
 	inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
 	if err != nil || len(inbox.Approvals) != 1 {
@@ -348,7 +348,7 @@ func TestCompatStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 8)
-			b := newBed(t, newModel(t, once(hangs(asked), says("Here."))))
+			b := newHarness(t, newModel(t, once(hangs(asked), replyWith("Here."))))
 			d, headers, retry := b.door(), header{}, "false"
 			if c.key != "" {
 				headers["Idempotency-Key"], retry = c.key, "true"

@@ -14,10 +14,10 @@ import (
 func TestCompatToolNames(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
-		says("", call{"x", "get_wether", `{"place":"Bern"}`}),
-		says("", call{"w", "get_weather", `{"place":"Bern"}`}),
-		says("Sun."), says("More."))
-	d := newBed(t, m).door()
+		replyWith("", call{"x", "get_wether", `{"place":"Bern"}`}),
+		replyWith("", call{"w", "get_weather", `{"place":"Bern"}`}),
+		replyWith("Sun."), replyWith("More."))
+	d := newHarness(t, m).door()
 	messages := []any{message("user", "weather?")}
 	first := d.chat(map[string]any{"messages": messages, "tools": weather}, nil)
 	c := first.Choices[0]
@@ -57,8 +57,8 @@ func TestCompatToolNames(t *testing.T) {
 // goes on, and the model reads it.
 func TestMessagesContextLast(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", call{"w", "get_weather", `{}`}), says("Sun."))
-	d := newBed(t, m).door()
+	m := newModel(t, replyWith("", call{"w", "get_weather", `{}`}), replyWith("Sun."))
+	d := newHarness(t, m).door()
 	const head = `{"model":"main","max_tokens":9,"tools":[{"name":"get_weather","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"weather?"}`
 	first := d.do(http.MethodPost, passMessages, head+`]}`, nil)
 	_, id, _ := strings.Cut(first.body, `"id":"call_`)

@@ -106,27 +106,27 @@ func notes(t *testing.T, root string, files, size int) {
 func reads(files int) func(int) http.HandlerFunc {
 	return func(step int) http.HandlerFunc {
 		if step > files {
-			return says("All of it is read.")
+			return replyWith("All of it is read.")
 		}
-		return says(fmt.Sprintf("I read note %d.", step), call{fmt.Sprintf("c%d", step), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, step)})
+		return replyWith(fmt.Sprintf("I read note %d.", step), call{fmt.Sprintf("c%d", step), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, step)})
 	}
 }
 
 // gist is what makes a summary of the notes long enough to stand for them.
 var gist = func() string {
 	var b strings.Builder
-	for bed := range 14 {
-		fmt.Fprintf(&b, " Bed %d of the garden needs water and boiler %d a new valve.", bed, bed)
+	for harness := range 14 {
+		fmt.Fprintf(&b, " Bed %d of the garden needs water and boiler %d a new valve.", harness, harness)
 	}
 	return b.String()
 }()
 
 const theJob = "Read every note, one by one, and say what the garden needs. Keep the word HORTENSIA in mind."
 
-// library is a bed whose prompts are watched by every vendor's validator.
-func library(t *testing.T, m *reader, budget config.Budget) *bed {
+// library is a harness whose prompts are watched by every vendor's validator.
+func library(t *testing.T, m *reader, budget config.Budget) *harness {
 	t.Helper()
-	b := &bed{t: t, root: t.TempDir()}
+	b := &harness{t: t, root: t.TempDir()}
 	env := map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_BASE_URL": m.server.URL + "/v1", "REGIE_MODEL": "scripted"}
 	var err error
 	if b.settings, err = config.Load(func(name string) string { return env[name] }, config.Flags{}); err != nil {
@@ -137,18 +137,18 @@ func library(t *testing.T, m *reader, budget config.Budget) *bed {
 }
 
 // observed attaches with limits that a long job needs.
-func (b *bed) observed() *app.Conn { return b.tuned(regie.Limits{}, nil) }
+func (b *harness) observed() *app.Conn { return b.tuned(regie.Limits{}, nil) }
 
 // tuned is observed with a bound on the tokens of a run, where it has one, and with settings of the
 // engine that are in no file.
-func (b *bed) tuned(limits regie.Limits, tune func(*engine.Config)) *app.Conn {
+func (b *harness) tuned(limits regie.Limits, tune func(*engine.Config)) *app.Conn {
 	b.t.Helper()
 	limits.Total, limits.Queries, limits.Retries, limits.FormatErrors, limits.CallsInReply = 100, 100, 3, 3, 20
 	b.settings.File.Limits = config.Limits{Chat: limits, Automation: limits}
 	return b.attach(app.Options{TuneEngine: tune})
 }
 
-func (b *bed) job(conn *app.Conn, session regie.ID, text string) store.RoundView {
+func (b *harness) job(conn *app.Conn, session regie.ID, text string) store.RoundView {
 	b.t.Helper()
 	request := b.request(everything)
 	request.Text, request.Dialect = text, b.spoken
@@ -264,7 +264,7 @@ func purposes(view store.RoundView) (steps, summaries, failed int) {
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, reads(14), func(n int) http.HandlerFunc {
-		return says(fmt.Sprintf("Summary %d: notes up to some number were read; the file note1.md is about the garden."+gist, n))
+		return replyWith(fmt.Sprintf("Summary %d: notes up to some number were read; the file note1.md is about the garden."+gist, n))
 	})
 	b := library(t, m, config.Budget{ContextTokens: 6000})
 	notes(t, b.root, 14, 4000)
@@ -305,7 +305,7 @@ func TestSummaries(t *testing.T) {
 	// A later run of the session begins where this one left off, in another process.
 	fatal(t, conn.Close())
 	conn = b.observed()
-	m.answer = func(int) http.HandlerFunc { return says("You are welcome.") }
+	m.answer = func(int) http.HandlerFunc { return replyWith("You are welcome.") }
 	last := m.all[len(m.all)-1].body
 	view = b.job(conn, view.Session.ID, "Thank you.")
 	m.prefixes(summaries)
@@ -323,9 +323,9 @@ func TestNoSummary(t *testing.T) {
 		"it is refused":     func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{"error":{"message":"no"}}`) },
 		"it is always busy": func(int) http.HandlerFunc { return refuses(http.StatusServiceUnavailable, `{}`) },
 		"it goes on": func(int) http.HandlerFunc {
-			return says("I read the notes."+gist, call{"x", "files__list_files", `{}`})
+			return replyWith("I read the notes."+gist, call{"x", "files__list_files", `{}`})
 		},
-		"it calls only": func(int) http.HandlerFunc { return says("", call{"x", "files__list_files", `{}`}) },
+		"it calls only": func(int) http.HandlerFunc { return replyWith("", call{"x", "files__list_files", `{}`}) },
 		"it breaks off": func(int) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) { chunk(w, map[string]any{"content": "Half"}) }
 		},
@@ -355,9 +355,9 @@ func TestNoSummary(t *testing.T) {
 			}
 			m.answer = func(step int) http.HandlerFunc {
 				if step == 16 {
-					return says("", call{"again", "session__read_result", fmt.Sprintf(`{"call_id":%q}`, id[1])})
+					return replyWith("", call{"again", "session__read_result", fmt.Sprintf(`{"call_id":%q}`, id[1])})
 				}
-				return says("So it is.")
+				return replyWith("So it is.")
 			}
 			view = b.job(conn, view.Session.ID, "What did the first one say?")
 			for i := range view.Exchanges {
@@ -380,7 +380,7 @@ func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("all of the garden ", 3000)
 	huge := func(int) http.HandlerFunc {
-		return says("", call{"c", "files__list_files", fmt.Sprintf(`{"pattern":%q}`, long)})
+		return replyWith("", call{"c", "files__list_files", fmt.Sprintf(`{"pattern":%q}`, long)})
 	}
 	for name, c := range map[string]struct {
 		answer func(int) http.HandlerFunc
@@ -397,7 +397,7 @@ func TestTooLarge(t *testing.T) {
 		"the model's calls":          {huge, config.Budget{ModelWindow: 8000}, 0, "Look.", 1, []string{"smaller steps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newReader(t, c.answer, func(int) http.HandlerFunc { return says("no") })
+			m := newReader(t, c.answer, func(int) http.HandlerFunc { return replyWith("no") })
 			m.window = c.window
 			b := library(t, m, c.budget)
 			conn := b.observed()
@@ -419,7 +419,7 @@ func TestTooLarge(t *testing.T) {
 			if c.text != long {
 				return
 			}
-			m.answer = func(int) http.HandlerFunc { return says("Hello.") }
+			m.answer = func(int) http.HandlerFunc { return replyWith("Hello.") }
 			if view = b.job(conn, view.Session.ID, "Hello?"); view.Round.End != regie.EndAnswered {
 				t.Errorf("then %s %s", view.Round.End, view.Round.EndNote)
 			}
@@ -430,7 +430,7 @@ func TestTooLarge(t *testing.T) {
 // TestRefusedPrompt meets a server whose window nobody told: what it refuses is made smaller.
 func TestRefusedPrompt(t *testing.T) {
 	t.Parallel()
-	m := newReader(t, reads(12), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
+	m := newReader(t, reads(12), func(n int) http.HandlerFunc { return replyWith(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
 	m.window = 24_000
 	b := library(t, m, config.Budget{})
 	notes(t, b.root, 12, 4000)

@@ -20,7 +20,7 @@ import (
 // and is in nobody's way.
 func TestDoctorBesideAnEngine(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("hello")))
+	b := newHarness(t, newModel(t, replyWith("hello")))
 	settings := b.settings
 	settings.Provider, settings.Model = config.ProviderDemo, "demo" // the scripted model has no list to be asked for
 	examine := func(status doctor.Status) *doctor.Finding {

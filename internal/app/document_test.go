@@ -44,8 +44,8 @@ func TestUnreadDocument(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, says("Hm.", call{"a", "files__list_files", `{}`}), says("Done."))
-			b := newBed(t, m)
+			m := newModel(t, replyWith("Hm.", call{"a", "files__list_files", `{}`}), replyWith("Done."))
+			b := newHarness(t, m)
 			fatal(t, c.lay(b.root, filepath.Join(b.root, "AGENTS.md")))
 			view := b.run(everything)
 			if !strings.Contains(string(m.requests[0]), c.sent) {

@@ -22,14 +22,14 @@ func TestDrain(t *testing.T) {
 	var calls atomic.Int32
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) > 1 {
-			says("The later one.")(w, r)
+			replyWith("The later one.")(w, r)
 			return
 		}
 		close(asked)
 		<-free
-		says("", write("a", "a.txt", "one\n"))(w, r)
-	}, says("Done."))
-	b := newBed(t, m)
+		replyWith("", write("a", "a.txt", "one\n"))(w, r)
+	}, replyWith("Done."))
+	b := newHarness(t, m)
 	b.priced(b.settings.File.Budget)
 	first := b.connect()
 	other := b.connect()
@@ -92,7 +92,7 @@ func TestDrainLeaves(t *testing.T) {
 		close(asked)
 		<-r.Context().Done()
 	})
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	first := b.connect()
 	run := b.startRun(first, everything)
 	<-asked

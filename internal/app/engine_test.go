@@ -20,8 +20,8 @@ import (
 // clients.
 func TestOneEngine(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("hello"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("hello"))
+	b := newHarness(t, m)
 	first := b.connect()
 	second := b.connect()
 	if !first.IsEngine() || second.IsEngine() {
@@ -53,16 +53,16 @@ func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	asked, free := make(chan struct{}, 4), make(chan struct{})
 	m := newModel(t,
-		says("I look.", call{"a", "files__list_files", `{}`}),
+		replyWith("I look.", call{"a", "files__list_files", `{}`}),
 		func(w http.ResponseWriter, r *http.Request) {
 			asked <- struct{}{}
 			select {
 			case <-free:
-				says("Done.")(w, r)
+				replyWith("Done.")(w, r)
 			case <-r.Context().Done():
 			}
 		})
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	engine, client := b.connect(), b.connect()
 	run := b.send(client, b.request(everything))
 	followed := make(chan error, 1)
@@ -103,7 +103,7 @@ func TestTakeOver(t *testing.T) {
 func TestSubmitRefuses(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	conn := b.connect()
 	client := b.connect()
 	for name, c := range map[string]struct {
@@ -142,8 +142,8 @@ func TestSubmitRefuses(t *testing.T) {
 // TestLongDataDirectory uses a path that no socket address takes.
 func TestLongDataDirectory(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("hello"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("hello"))
+	b := newHarness(t, m)
 	b.settings.DataDir = filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
 	b.connect()
 	second, run := b.start(everything)
@@ -156,17 +156,17 @@ func TestLongDataDirectory(t *testing.T) {
 func TestTwoProviders(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
-	m := newModel(t, says("from the first"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("from the first"))
+	b := newHarness(t, m)
 	if b.settings.Database != "" {
 		t.Skip("on a shared database another engine may have the settings: the round stays for the watchdog's time")
 	}
 	first := b.connect()
 	own := b.settings
-	elsewhere := newModel(t, says("from the second"), once(func(_ http.ResponseWriter, r *http.Request) {
+	elsewhere := newModel(t, replyWith("from the second"), once(func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-r.Context().Done()
-	}, says("once more from the second")))
+	}, replyWith("once more from the second")))
 	b.settings.BaseURL, b.settings.APIKey = elsewhere.server.URL+"/v1", "sk-of-the-second-client"
 	theirs := b.settings
 	second := b.connect()
@@ -220,8 +220,8 @@ func TestOtherSettingsLeaveARun(t *testing.T) {
 	m := newModel(t, once(func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-r.Context().Done()
-	}, says("hello")))
-	b := newBed(t, m)
+	}, replyWith("hello")))
+	b := newHarness(t, m)
 	first := b.connect()
 	request := b.request(everything)
 	request.Settings = b.settings.Fingerprint()

@@ -23,9 +23,9 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// fallbackBed is a bed whose file names the providers one, two and three, of which the first is the
+// fallbackBed is a harness whose file names the providers one, two and three, of which the first is the
 // agent's and the others stand in for it.
-func fallbackBed(t *testing.T, one, two, three string) *bed {
+func fallbackBed(t *testing.T, one, two, three string) *harness {
 	t.Helper()
 	file := "providers:\n"
 	fallback := []string{}
@@ -48,7 +48,7 @@ func fallbackBed(t *testing.T, one, two, three string) *bed {
 	if os.Getenv("REGIE_TEST_STORE") == "postgres" {
 		settings.Database = storetest.Postgres(t)
 	}
-	return &bed{t: t, root: t.TempDir(), settings: settings}
+	return &harness{t: t, root: t.TempDir(), settings: settings}
 }
 
 // refusesWith is a model server that refuses everything.
@@ -78,7 +78,7 @@ func TestFallback(t *testing.T) {
 	for range 3 { // whatever the thread holds
 		broken.steps = append(broken.steps, refusesWith(500, "on fire"))
 	}
-	answers := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("nothing here"))
+	answers := newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}), replyWith("nothing here"))
 	b := fallbackBed(t, broken.server.URL, answers.server.URL, "")
 	conn := b.impatient()
 	in := b.request(everything)
@@ -116,7 +116,7 @@ func TestFallback(t *testing.T) {
 	in.ClientID, in.Text = regie.NewID().String(), "and now?"
 	run = b.send(conn, in)
 	before := broken.count()
-	answers.steps = append(answers.steps, says("still nothing"))
+	answers.steps = append(answers.steps, replyWith("still nothing"))
 	if view = b.await(conn, run); broken.count() == before || view.Exchanges[0].Provider != "two" {
 		t.Errorf("the next round did not begin with its own provider: %+v", view.Exchanges[0].Exchange)
 	}
@@ -132,28 +132,28 @@ func TestFallbackWhen(t *testing.T) {
 		by              string
 		note            []string
 	}{
-		"no key":        {refusesWith(401, "no key"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
-		"no credit":     {refusesWith(402, "pay"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
-		"no such model": {refusesWith(404, "no such model"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"no key":        {refusesWith(401, "no key"), replyWith("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"no credit":     {refusesWith(402, "pay"), replyWith("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"no such model": {refusesWith(404, "no such model"), replyWith("hi"), nil, [3]int{1, 1, 0}, "two", nil},
 		"a page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte("<html>sign in</html>"))
-		}, says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		}, replyWith("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, replyWith("hi"), nil, [3]int{1, 1, 0}, "two", nil},
 		"too large": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 9<<20)+"\n\n")
-		}, says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
-		"an unprocessable request": {refusesWith(422, "what?"), says("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
-		"a bad request":            {refusesWith(400, "what?"), says("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
-		"two of three":             {refusesWith(503, "busy"), refusesWith(404, "no such model"), says("hi"), [3]int{3, 1, 1}, "three", nil},
+		}, replyWith("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"an unprocessable request": {refusesWith(422, "what?"), replyWith("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
+		"a bad request":            {refusesWith(400, "what?"), replyWith("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
+		"two of three":             {refusesWith(503, "busy"), refusesWith(404, "no such model"), replyWith("hi"), [3]int{3, 1, 1}, "three", nil},
 		"none":                     {refusesWith(503, "busy"), refusesWith(401, "no key"), refusesWith(500, "broken"), [3]int{3, 1, 3}, "", []string{"one: ", "busy", "two: ", "no key", "three: ", "broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			models := make([]*model, 3)
 			for i, step := range []http.HandlerFunc{c.one, c.two, c.three} {
 				if models[i] = newModel(t, step); step == nil {
-					models[i] = newModel(t, says("not asked"))
+					models[i] = newModel(t, replyWith("not asked"))
 				}
 			}
 			b := fallbackBed(t, models[0].server.URL, models[1].server.URL, models[2].server.URL)
@@ -184,8 +184,8 @@ func TestFallbackWhen(t *testing.T) {
 // it calls runs; what it was sent is rebuilt.
 func TestFallbackDialect(t *testing.T) {
 	t.Parallel()
-	one := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), refusesWith(401, "no credit"))
-	two := newModel(t, refusesWith(400, "no step"), says(`{"pre_text":"Once more.","data_commands":[{"type":"files.list_files","params":{"path":"."}}]}`), says(`{"pre_text":"done"}`))
+	one := newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}), refusesWith(401, "no credit"))
+	two := newModel(t, refusesWith(400, "no step"), replyWith(`{"pre_text":"Once more.","data_commands":[{"type":"files.list_files","params":{"path":"."}}]}`), replyWith(`{"pre_text":"done"}`))
 	b := fallbackBed(t, one.server.URL, two.server.URL, "")
 	models := func(name string) (provider.Provider, error) {
 		address, vendor := one.server.URL, ""
@@ -236,7 +236,7 @@ func TestFallbackIsResumed(t *testing.T) {
 					<-r.Context().Done()
 					return
 				}
-				says("hi")(w, r)
+				replyWith("hi")(w, r)
 			})
 			b := fallbackBed(t, one.server.URL, two.server.URL, "")
 			conn := b.impatient()
@@ -302,7 +302,7 @@ func TestFallbackFormats(t *testing.T) {
 }
 
 // exact asserts that each model call of a run is rebuilt as it was sent.
-func exact(t *testing.T, b *bed, view store.RoundView) {
+func exact(t *testing.T, b *harness, view store.RoundView) {
 	t.Helper()
 	conn := b.attach(app.Options{ReadOnly: true})
 	if out, err := conn.Replay(t.Context(), view.Round.ID); err != nil || out.Difference != 0 || out.Identical < len(view.Exchanges) {
@@ -314,7 +314,7 @@ func exact(t *testing.T, b *bed, view store.RoundView) {
 // asked, and nobody would know (decision 29).
 func TestUnpricedFallback(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Done."))
+	m := newModel(t, replyWith("Done."))
 	b := fallbackBed(t, m.server.URL, "http://127.0.0.1:1", "")
 	b.settings.File.Budget = config.Budget{USDPerDay: 1_000_000}
 	dollar := config.Dollars(1_000_000)

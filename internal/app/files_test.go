@@ -24,8 +24,8 @@ func TestSecretReads(t *testing.T) {
 		"allowed": {regie.AnswerAllow, []string{"SUCCEEDED", "SUCCEEDED"}, true}, "denied": {regie.AnswerDeny, []string{"SUCCEEDED", "NOT_RUN DENIED"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, says("", other, read), says("ok"))
-			b := newBed(t, m)
+			m := newModel(t, replyWith("", other, read), replyWith("ok"))
+			b := newHarness(t, m)
 			fatal(t, os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600))
 			conn, run, asked := b.startAsked(approval.Policy{Allow: []string{"*"}})
 			review := asked.Reviews[0]
@@ -47,8 +47,8 @@ func TestSecretReads(t *testing.T) {
 			}
 		})
 	}
-	m := newModel(t, says("", read), says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", read), replyWith("ok"))
+	b := newHarness(t, m)
 	b.file(".env", "KEY=CANARY\n")
 	expect(t, b.run(approval.Policy{Allow: []string{"*"}, OnApproval: approval.DenyAndGoOn}), regie.EndAnswered, "NOT_RUN DENIED") // nobody is there
 	if strings.Contains(m.last(), "CANARY") {
@@ -64,9 +64,9 @@ func TestStaleRead(t *testing.T) {
 		return call{"e" + old, "files__edit_file", `{"path":"a.txt","edits":[{"old":"` + old + `","new":"` + fresh + `"}]}`}
 	}
 	read := func(id string) call { return call{id, "files__read_file", `{"path":"a.txt"}`} }
-	m := newModel(t, says("", read("r")), says("read"), says("", edit("one", "1")), says("it has changed"), says("", read("r2"), edit("zwei", "2")), says("again"),
-		says("", edit("zwei", "2")), says("", edit("1", "eins"), call{"d", "files__delete_file", `{"path":"a.txt"}`}), says("done"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", read("r")), replyWith("read"), replyWith("", edit("one", "1")), replyWith("it has changed"), replyWith("", read("r2"), edit("zwei", "2")), replyWith("again"),
+		replyWith("", edit("zwei", "2")), replyWith("", edit("1", "eins"), call{"d", "files__delete_file", `{"path":"a.txt"}`}), replyWith("done"))
+	b := newHarness(t, m)
 	b.holds("one\ntwo\n")
 	policy := approval.Policy{Allow: []string{"files.*"}}
 	first := b.run(policy)
@@ -100,8 +100,8 @@ func TestSearchByMeaning(t *testing.T) {
 	search := func(id string) call {
 		return call{id, "files__search_semantic", `{"query":"when are boilers serviced?"}`}
 	}
-	m := newModel(t, says("", search("a")), says("", search("b"), call{"w", "files__write_file", `{"path":"new.md","content":"The boiler is serviced in May.\n"}`}), says("", search("c")), says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", search("a")), replyWith("", search("b"), call{"w", "files__write_file", `{"path":"new.md","content":"The boiler is serviced in May.\n"}`}), replyWith("", search("c")), replyWith("ok"))
+	b := newHarness(t, m)
 	for name, text := range map[string]string{"house.md": "# House\n\nThe boiler is serviced in March.\n", ".env": "BOILER=CANARY serviced\n"} {
 		fatal(t, os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600))
 	}

@@ -10,7 +10,7 @@ import (
 // undo, nor by the stream of its own message.
 func TestForkAndUndoNeedRead(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("A secret answer."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("A secret answer."))).serve("127.0.0.1:0")
 	session := "/api/v1/sessions/" + h.session()
 	h.read("POST", session+"/messages", `{"content":"a secret question"}`, nil, carrying("Accept", "text/event-stream"))
 	_, chatter := h.with("chatter", regie.ScopeChat)

@@ -74,7 +74,7 @@ func TestFormatsTellTheSame(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(format.Name, vendor), func(t *testing.T) {
 			server := providertest.NewServer(t, &format, scenes...)
-			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+			b := &harness{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
 			if vendor { // one that is called as its type says nothing by that
 				known := b.settings.Providers[format.Name]
 				known.Vendor = format.Name
@@ -122,7 +122,7 @@ func TestHalfAnAnswer(t *testing.T) {
 	for _, format := range providertest.Formats() {
 		t.Run(format.Name, func(t *testing.T) {
 			server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"And so"}, Reason: "length"})
-			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+			b := &harness{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
 			view := b.run(everything)
 			if note := view.Round.EndNote.String(); view.Round.End != regie.EndAnswered || !strings.Contains(note, "is cut off (") {
 				t.Errorf("ended %s: %q", view.Round.End, note)

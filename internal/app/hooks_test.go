@@ -15,9 +15,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// hooked has the bed's settings declare hooks. Each is a line of shell; what all of them are told
+// hooked has the harness's settings declare hooks. Each is a line of shell; what all of them are told
 // is appended to the file that is returned.
-func (b *bed) hooked(hooks ...[2]string) (told func() []regie.HookInput) {
+func (b *harness) hooked(hooks ...[2]string) (told func() []regie.HookInput) {
 	b.t.Helper()
 	file := filepath.Join(b.t.TempDir(), "told")
 	var text strings.Builder
@@ -54,8 +54,8 @@ func noted(view store.RoundView) (out []regie.HookRun) {
 // all of it is in the log.
 func TestHookForbids(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", put("a", "append", "one\n")), says("Then not."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", put("a", "append", "one\n")), replyWith("Then not."))
+	b := newHarness(t, m)
 	b.holds("zero\n")
 	told := b.hooked([2]string{"before_tool", "echo not on sundays >&2; exit 2"}, [2]string{"after_tool", ""})
 	view := b.run(everything)
@@ -77,7 +77,7 @@ func TestHookForbids(t *testing.T) {
 // It is heard again before the call runs, and the person is asked once.
 func TestHookAsks(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), put("b", "append", "two\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", put("a", "append", "one\n"), put("b", "append", "two\n")), replyWith("ok")))
 	b.holds("zero\n")
 	told := b.hooked([2]string{"before_tool", `echo '{"decision":"ask","reason":"it is late"}'`})
 	conn, run, asked := b.startAsked(everything)
@@ -99,7 +99,7 @@ func TestHookAsks(t *testing.T) {
 // TestHookOfAnEdit: the arguments of a person's edit are what the hook is told before they run.
 func TestHookOfAnEdit(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", put("a", "append", "one\n")), replyWith("ok")))
 	b.holds("zero\n")
 	b.hooked([2]string{"before_tool", ""})
 	b.settings.File.Hooks[0].Command = []string{"sh", "-c", "case $(cat) in *uno*) echo no italian >&2; exit 2;; esac"}
@@ -115,7 +115,7 @@ func TestHookOfAnEdit(t *testing.T) {
 // begun.
 func TestHookBeforeIntent(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", put("a", "append", "one\n")), replyWith("ok")))
 	b.holds("zero\n")
 	dir := t.TempDir()
 	begun, gate := filepath.Join(dir, "begun"), filepath.Join(dir, "gate")
@@ -138,7 +138,7 @@ func TestHookBeforeIntent(t *testing.T) {
 // reply is asked for, and the end comes last.
 func TestHooksOfResults(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), call{"b", "files__read_file", `{"path":"a.txt"}`}), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", put("a", "append", "one\n"), call{"b", "files__read_file", `{"path":"a.txt"}`}), replyWith("ok")))
 	b.holds("zero\n")
 	told := b.hooked([2]string{"after_tool", "exit 1"}, [2]string{"after_round", ""}, [2]string{"before_round", ""})
 	view := b.run(everything)
@@ -162,8 +162,8 @@ func TestHooksOfResults(t *testing.T) {
 // TestHookRefusesTheRound: no model is asked.
 func TestHookRefusesTheRound(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("ok"))
+	b := newHarness(t, m)
 	b.hooked([2]string{"before_round", "echo the budget is spent >&2; exit 2"})
 	view := b.run(everything)
 	if view.Round.End != regie.EndDenied || !strings.Contains(view.Round.EndNote.String(), "the budget is spent") || m.count() != 0 {
@@ -178,7 +178,7 @@ func TestHookRefusesTheRound(t *testing.T) {
 // asks again, and the call runs once.
 func TestHookAfterAKill(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", put("a", "append", "one\n")), replyWith("ok")))
 	b.holds("zero\n")
 	dir := t.TempDir()
 	begun := filepath.Join(dir, "begun")

@@ -35,7 +35,7 @@ func TestAnswerOfAnotherQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
 			second := call{"r", "session__ask_user", `{"question":"Delete all?","options":["a","b"]}`}
-			h := newBed(t, newModel(t, says("", first), says("", second), says("Done."))).serve("127.0.0.1:0")
+			h := newHarness(t, newModel(t, replyWith("", first), replyWith("", second), replyWith("Done."))).serve("127.0.0.1:0")
 			session := h.session()
 			at, key := "/api/v1/sessions/"+session, func(*http.Request) {}
 			if c.key != "" {
@@ -64,7 +64,7 @@ func TestAnswerOfAnotherQuestion(t *testing.T) {
 // TestFailedKeys: what failed does not use up its key.
 func TestFailedKeys(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	key, body := carrying("Idempotency-Key", "k"), `{"workspace_id":"`+h.placeAt(h.root).ID.String()+`"`
 	h.json("POST", "/api/v1/sessions", body+`,"agent":"nobody"}`, 404, nil, key)
 	h.json("POST", "/api/v1/sessions", body+`}`, 201, nil, key)
@@ -73,17 +73,17 @@ func TestFailedKeys(t *testing.T) {
 // TestKeyOfADeadServer: what a server was at work on when it died says at once that nobody knows,
 // and not for a minute that somebody is at work; what can be done again is.
 func TestKeyOfADeadServer(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) (*bed, *sql.DB){
-		"alone": func(t *testing.T) (*bed, *sql.DB) {
+	for name, open := range map[string]func(t *testing.T) (*harness, *sql.DB){
+		"alone": func(t *testing.T) (*harness, *sql.DB) {
 			t.Helper()
-			b := newBed(t, newModel(t))
+			b := newHarness(t, newModel(t))
 			b.alters()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
 			fatal(t, err)
 			t.Cleanup(func() { _ = db.Close() })
 			return b, db
 		},
-		"on a shared database": func(t *testing.T) (*bed, *sql.DB) {
+		"on a shared database": func(t *testing.T) (*harness, *sql.DB) {
 			t.Helper()
 			return shared(t, newModel(t))
 		},

@@ -15,7 +15,7 @@ import (
 )
 
 // ask submits a request, waits for the end of its round and returns what happened.
-func (b *bed) ask(in dispatch.RunRequest) store.RoundView {
+func (b *harness) ask(in dispatch.RunRequest) store.RoundView {
 	b.t.Helper()
 	conn := b.connect()
 	run := b.send(conn, in)
@@ -23,14 +23,14 @@ func (b *bed) ask(in dispatch.RunRequest) store.RoundView {
 }
 
 // inJSON is a request whose model replies in the JSON dialect.
-func (b *bed) inJSON(policy approval.Policy) dispatch.RunRequest {
+func (b *harness) inJSON(policy approval.Policy) dispatch.RunRequest {
 	in := b.request(policy)
 	in.Dialect = regie.DialectJSON
 	return in
 }
 
 // events reads the whole log of a session.
-func (b *bed) events(session regie.ID) []regie.Event {
+func (b *harness) events(session regie.ID) []regie.Event {
 	b.t.Helper()
 	conn := b.connect()
 	rounds, err := conn.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 1})
@@ -41,7 +41,7 @@ func (b *bed) events(session regie.ID) []regie.Event {
 	return b.eventsOf(conn, view)
 }
 
-func (b *bed) eventsOf(conn service, view store.RoundView) (out []regie.Event) {
+func (b *harness) eventsOf(conn service, view store.RoundView) (out []regie.Event) {
 	b.t.Helper()
 	b.until(conn, view.Session.ID, func(e *regie.Event) bool {
 		out = append(out, *e)
@@ -67,8 +67,8 @@ const writeX = `{"type":"files.write_file","params":{"path":"x.txt","content":"o
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	t.Run("an answer", func(t *testing.T) {
-		m := newModel(t, says("Sure!\n```json\n{\"pre_text\": \"It is done.\"}\n```"))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("Sure!\n```json\n{\"pre_text\": \"It is done.\"}\n```"))
+		b := newHarness(t, m)
 		view := b.ask(b.inJSON(everything))
 		expect(t, view, regie.EndAnswered)
 		reply := view.Exchanges[0].Reply.AI
@@ -85,9 +85,9 @@ func TestJSON(t *testing.T) {
 		}
 	})
 	t.Run("queries, then an answer with a plan", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"},{"type":"files.read_file","params":{"path":"nothing"}}]}`),
-			says(`{"pre_text":"There is nothing.","plan":{"steps":[{"text":"look","status":"done"}]}}`))
-		b := newBed(t, m)
+		m := newModel(t, replyWith(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"},{"type":"files.read_file","params":{"path":"nothing"}}]}`),
+			replyWith(`{"pre_text":"There is nothing.","plan":{"steps":[{"text":"look","status":"done"}]}}`))
+		b := newHarness(t, m)
 		view := b.ask(b.inJSON(everything))
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "SUCCEEDED")
 		if view.Round.Counters != (regie.Counters{Total: 2, Queries: 1}) || !strings.Contains(m.last(), "[DATA_ADDED]") || !strings.Contains(m.last(), "[Guidance") {
@@ -104,8 +104,8 @@ func TestJSON(t *testing.T) {
 		}
 	})
 	t.Run("actions end with their post text", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"I write.","action_commands":[`+writeX+`],"post_text":"Written."}`))
-		b := newBed(t, m)
+		m := newModel(t, replyWith(`{"pre_text":"I write.","action_commands":[`+writeX+`],"post_text":"Written."}`))
+		b := newHarness(t, m)
 		view := b.ask(b.inJSON(everything))
 		expect(t, view, regie.EndAnswered, "SUCCEEDED")
 		all := messages(b.events(view.Session.ID))
@@ -117,8 +117,8 @@ func TestJSON(t *testing.T) {
 		}
 	})
 	t.Run("unless the model keeps control", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"I write.","action_commands":[`+writeX+`],"post_text":"Written.","keep_control":true}`), says(`{"pre_text":"And now?"}`))
-		b := newBed(t, m)
+		m := newModel(t, replyWith(`{"pre_text":"I write.","action_commands":[`+writeX+`],"post_text":"Written.","keep_control":true}`), replyWith(`{"pre_text":"And now?"}`))
+		b := newHarness(t, m)
 		view := b.ask(b.inJSON(everything))
 		expect(t, view, regie.EndAnswered, "SUCCEEDED")
 		if len(view.Exchanges) != 2 || !strings.Contains(m.last(), "[ACTIONS_EXECUTED]") {
@@ -126,8 +126,8 @@ func TestJSON(t *testing.T) {
 		}
 	})
 	t.Run("or one of them fails", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"I write.","action_commands":[{"type":"files.write_file","params":{"path":".git/x","content":"x"}}],"post_text":"Written."}`), says(`{"pre_text":"I must not."}`))
-		b := newBed(t, m)
+		m := newModel(t, replyWith(`{"pre_text":"I write.","action_commands":[{"type":"files.write_file","params":{"path":".git/x","content":"x"}}],"post_text":"Written."}`), replyWith(`{"pre_text":"I must not."}`))
+		b := newHarness(t, m)
 		view := b.ask(b.inJSON(everything))
 		expect(t, view, regie.EndAnswered, "FAILED")
 		for _, said := range messages(b.events(view.Session.ID)) {
@@ -145,14 +145,14 @@ func TestJSON(t *testing.T) {
 func TestSeedNames(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
-		m := newModel(t, says("", call{"a", "list_files", `{}`}, call{"b", "read_file", `{"path":"a.txt"}`}, call{"c", "search_text", `{"query":"note"}`}), says("Done."))
+		m := newModel(t, replyWith("", call{"a", "list_files", `{}`}, call{"b", "read_file", `{"path":"a.txt"}`}, call{"c", "search_text", `{"query":"note"}`}), replyWith("Done."))
 		if dialect == regie.DialectJSON {
 			m.steps = []http.HandlerFunc{
-				says(`{"pre_text":"I look.","data_commands":[{"type":"list_files"},{"type":"read_file","params":{"path":"a.txt"}},{"type":"search_text","params":{"query":"note"}}]}`),
-				says(`{"pre_text":"Done."}`),
+				replyWith(`{"pre_text":"I look.","data_commands":[{"type":"list_files"},{"type":"read_file","params":{"path":"a.txt"}},{"type":"search_text","params":{"query":"note"}}]}`),
+				replyWith(`{"pre_text":"Done."}`),
 			}
 		}
-		b := newBed(t, m)
+		b := newHarness(t, m)
 		b.holds("note\n")
 		in := b.request(everything)
 		in.Dialect = dialect

@@ -30,7 +30,7 @@ func TestAnsweredThenKilled(t *testing.T) {
 	}
 	for name, storeOnly := range map[string]bool{"approve": false, "approve --no-continue": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
+			b := newHarness(t, newModel(t, replyWith("", put("a", "append", "one\n")), replyWith("ok")))
 			b.holds("zero\n")
 			conn, run, asked := b.startAsked(approval.Policy{})
 			fatal(t, conn.Close())

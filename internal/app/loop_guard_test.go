@@ -25,8 +25,8 @@ func TestCircles(t *testing.T) {
 		failing := action(t, "x.fail", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "not today")}
 		}, nil)
-		m := newModel(t, says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok")) //nolint:gocritic // it says the same again
-		view := newBed(t, m, countedAction(t, &runs, nil), failing).run(everything)
+		m := newModel(t, replyWith("", call{"same", "x__act", `{}`}), replyWith("", call{"same", "x__fail", `{}`}), replyWith("", call{"same", "x__act", `{}`}), replyWith("ok")) //nolint:gocritic // it says the same again
+		view := newHarness(t, m, countedAction(t, &runs, nil), failing).run(everything)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "NOT_RUN ANTI_LOOP")
 		if told := view.Exchanges[2].Calls[0].Result; runs.Load() != 1 || !strings.Contains(told, "ANTI_LOOP_ID") || !strings.Contains(told, "done") {
 			t.Errorf("%d runs, told %q", runs.Load(), told)
@@ -34,7 +34,7 @@ func TestCircles(t *testing.T) {
 	})
 	t.Run("a failure that will come again", func(t *testing.T) {
 		fail := func(id string) call { return call{id, "files__read_file", `{"path":"../../etc/passwd"}`} }
-		view := newBed(t, newModel(t, says("", fail("a")), says("", fail("b")), says("", fail("c")))).run(everything)
+		view := newHarness(t, newModel(t, replyWith("", fail("a")), replyWith("", fail("b")), replyWith("", fail("c")))).run(everything)
 		expect(t, view, regie.EndEarlyStop, "FAILED", "NOT_RUN REPEATED_FAILURE", "NOT_RUN REPEATED_FAILURE")
 		if !strings.Contains(view.Round.EndNote.String(), "third time") {
 			t.Errorf("the note is %q", view.Round.EndNote)
@@ -42,7 +42,7 @@ func TestCircles(t *testing.T) {
 	})
 	t.Run("an unknown outcome proposed again", func(t *testing.T) {
 		var runs atomic.Int64
-		b := newBed(t, newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"b", "x__act", `{}`})), countedAction(t, &runs, context.DeadlineExceeded))
+		b := newHarness(t, newModel(t, replyWith("", call{"a", "x__act", `{}`}), replyWith("", call{"b", "x__act", `{}`})), countedAction(t, &runs, context.DeadlineExceeded))
 		conn, run := b.start(everything) // not even that allows it a second time
 		asked := b.parked(conn, run.SessionID).Approvals[0]
 		if review := asked.Reviews[0]; review.Verdict != regie.VerdictMustAsk || review.Grounds[0].Source != regie.SourceUnknown || runs.Load() != 1 {
@@ -51,7 +51,7 @@ func TestCircles(t *testing.T) {
 	})
 	t.Run("the model asks for a check", func(t *testing.T) {
 		var runs atomic.Int64
-		b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"\u005fvalidate":true}`}), says("ok")), countedAction(t, &runs, nil))
+		b := newHarness(t, newModel(t, replyWith("", call{"a", "x__act", `{"\u005fvalidate":true}`}), replyWith("ok")), countedAction(t, &runs, nil))
 		conn, run, asked := b.startAsked(everything)
 		if review := asked.Reviews[0]; review.Grounds[0].Source != regie.SourceModel || string(review.Arguments) != "{}" {
 			t.Errorf("asked about %s because %+v", review.Arguments, review.Grounds)
@@ -67,8 +67,8 @@ func TestRepeatedActionSaysSo(t *testing.T) {
 	t.Parallel()
 	for answer, becomes := range map[regie.Answer]string{regie.AnswerAllow: "SUCCEEDED", regie.AnswerDeny: "NOT_RUN DENIED"} {
 		var runs atomic.Int64
-		m := newModel(t, says("", call{"a", "x__act", `{"name":"rent"}`}), says("", call{"b", "x__act", `{"name":"rent"}`}), says("ok"))
-		b := newBed(t, m, countedAction(t, &runs, nil))
+		m := newModel(t, replyWith("", call{"a", "x__act", `{"name":"rent"}`}), replyWith("", call{"b", "x__act", `{"name":"rent"}`}), replyWith("ok"))
+		b := newHarness(t, m, countedAction(t, &runs, nil))
 		conn, run := b.start(approval.Policy{})
 		first := b.parked(conn, run.SessionID).Approvals[0]
 		b.decide(conn, first, allowAll(first)...)
@@ -136,8 +136,8 @@ func TestDenialSaidAgain(t *testing.T) {
 // question is taken as the answer to the next one.
 func TestMessageAgainDuringQuestion(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", colour), says("", size), says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", colour), replyWith("", size), replyWith("ok"))
+	b := newHarness(t, m)
 	conn := b.connect()
 	first := b.request(approval.Policy{Questions: true})
 	run := b.send(conn, first)

@@ -16,8 +16,8 @@ func TestOwnKeysStayHere(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
 	const canary = "sk-OWN-CANARY-0123456789"
-	m := newModel(t, says("", runs("a", "cat conf.txt; head -c 9 conf.txt; tail -c +10 conf.txt", 20), call{"b", "files__read_file", `{"path":"conf.txt"}`},
-		call{"c", "files__search_text", `{"query":"OWN"}`}), says("ok"))
+	m := newModel(t, replyWith("", runs("a", "cat conf.txt; head -c 9 conf.txt; tail -c +10 conf.txt", 20), call{"b", "files__read_file", `{"path":"conf.txt"}`},
+		call{"c", "files__search_text", `{"query":"OWN"}`}), replyWith("ok"))
 	u := newUndoing(t, m, map[string]string{"conf.txt": "key=" + canary + "\n"})
 	_ = u.conn.Close()
 	u.settings.APIKey = canary
@@ -48,8 +48,8 @@ func TestDotenv_StaysHere(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
 	const canary, later = "sk_live_DOTENV_CANARY_01", "DOTENV-CANARY-LATER-02"
-	m := newModel(t, says("", runs("a", "cat .env conf.txt; printf LATER_KEY=DOTENV-CANARY-LATER-%s 02 > .env.local; cat conf.txt", 20)),
-		says("", runs("b", "cat .env.local", 20), call{"c", "files__read_file", `{"path":"conf.txt"}`}, call{"d", "files__search_text", `{"query":"DOTENV"}`}), says("ok"))
+	m := newModel(t, replyWith("", runs("a", "cat .env conf.txt; printf LATER_KEY=DOTENV-CANARY-LATER-%s 02 > .env.local; cat conf.txt", 20)),
+		replyWith("", runs("b", "cat .env.local", 20), call{"c", "files__read_file", `{"path":"conf.txt"}`}, call{"d", "files__search_text", `{"query":"DOTENV"}`}), replyWith("ok"))
 	u := newUndoing(t, m, map[string]string{".env": "STRIPE_KEY=" + canary + "\nHOST=localhost\n", "conf.txt": "key=" + canary + " at localhost\n"})
 	run := u.say(regie.NewID(), "look")
 	view := u.round(u.conn, run.RoundID)

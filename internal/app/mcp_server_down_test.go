@@ -25,13 +25,13 @@ type payArgs struct {
 const long = 10 * time.Minute
 
 // useBank configures the server.
-func (b *bed) useBank(k *bank, class string, wait time.Duration) {
+func (b *harness) useBank(k *bank, class string, wait time.Duration) {
 	b.settings.File.MCPServers = map[string]config.MCPServer{"bank": k.settings(class, wait)}
 	b.settings.File.Automation.NetworkRetry = 20 * time.Millisecond
 }
 
 // do submits a job in a session of its own and waits for its end.
-func (b *bed) do(conn *app.Conn, policy approval.Policy) store.RoundView {
+func (b *harness) do(conn *app.Conn, policy approval.Policy) store.RoundView {
 	b.t.Helper()
 	run := b.startRun(conn, policy)
 	return b.await(conn, run)
@@ -57,7 +57,7 @@ func offered(t *testing.T, request string) map[string]string {
 
 // comesToOffer does jobs until the model is offered a tool described so, however long the server
 // takes to have it.
-func (b *bed) comesToOffer(conn *app.Conn, m *model, tool, want string) {
+func (b *harness) comesToOffer(conn *app.Conn, m *model, tool, want string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); offered(b.t, m.last())[tool] != want; {
 		if time.Now().After(deadline) {
@@ -82,8 +82,8 @@ func missing(view store.RoundView) (out []regie.Missing) {
 func TestEngineWaitsForNoServer(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
-	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I cannot."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", call{"a", "bank__pay", `{"amount":1}`}), replyWith("I cannot."))
+	b := newHarness(t, m)
 	b.useBank(k, "once", time.Millisecond)
 	conn := b.connect()
 	view := b.do(conn, everything)
@@ -102,9 +102,9 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 	b.comesToOffer(conn, m, "pay", "pays")
 }
 
-// crashed is a bed on the data directory as it would be found if this process had been killed now.
+// crashed is a harness on the data directory as it would be found if this process had been killed now.
 // Nothing may be written meanwhile.
-func (b *bed) crashed() *bed {
+func (b *harness) crashed() *harness {
 	b.t.Helper()
 	b.alters()
 	out := *b
@@ -126,7 +126,7 @@ func (b *bed) crashed() *bed {
 }
 
 // cut has a run's call be cut by a crash, and returns what is found then.
-func (b *bed) cut(k *bank) (*bed, dispatch.Run, string) {
+func (b *harness) cut(k *bank) (*harness, dispatch.Run, string) {
 	b.t.Helper()
 	conn := b.connect()
 	defer conn.Close()
@@ -147,8 +147,8 @@ func (b *bed) cut(k *bank) (*bed, dispatch.Run, string) {
 func TestCutCallWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
-	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Paid."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", call{"a", "bank__pay", `{"amount":1}`}), replyWith("Paid."))
+	b := newHarness(t, m)
 	b.useBank(k, "keyed", long)
 	b, run, key := b.cut(k)
 
@@ -194,7 +194,7 @@ func TestCutCallOfNobodyKnows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newBank(t)
-			b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I look.")))
+			b := newHarness(t, newModel(t, replyWith("", call{"a", "bank__pay", `{"amount":1}`}), replyWith("I look.")))
 			b.useBank(k, c.class, long)
 			b, run, _ := b.cut(k)
 			b.settings.File.Automation.NetworkRetry = long
@@ -234,8 +234,8 @@ func TestApproveWithoutServer(t *testing.T) {
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			k := newBank(t)
-			m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I see."))
-			b := newBed(t, m)
+			m := newModel(t, replyWith("", call{"a", "bank__pay", `{"amount":1}`}), replyWith("I see."))
+			b := newHarness(t, m)
 			b.useBank(k, "once", long)
 			conn := b.connect()
 			run := b.startRun(conn, approval.Policy{})

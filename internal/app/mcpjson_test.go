@@ -13,7 +13,7 @@ import (
 )
 
 // named writes the bank into the workspace's .mcp.json.
-func (b *bed) named(k *bank, more string) {
+func (b *harness) named(k *bank, more string) {
 	b.t.Helper()
 	s := k.settings("once", 0)
 	entry, err := json.Marshal(map[string]any{"type": "stdio", "command": s.Command, "env": map[string]string{envBank: "${NOT_SET_ANYWHERE:-" + k.address + "}"}})
@@ -29,12 +29,12 @@ func TestWorkspaceServers(t *testing.T) {
 	k := newBank(t)
 	var pays atomic.Bool
 	pay := func(id, amount string) http.HandlerFunc {
-		return says("", call{id, "bank__pay", `{"amount":` + amount + `}`})
+		return replyWith("", call{id, "bank__pay", `{"amount":` + amount + `}`})
 	}
-	steps := []http.HandlerFunc{pay("a", "1"), pay("b", "2"), says("done")}
+	steps := []http.HandlerFunc{pay("a", "1"), pay("b", "2"), replyWith("done")}
 	warm := func(w http.ResponseWriter, r *http.Request) { // until the server is there
 		if !pays.Load() {
-			says("not yet")(w, r)
+			replyWith("not yet")(w, r)
 			return
 		}
 		step := steps[0]
@@ -42,7 +42,7 @@ func TestWorkspaceServers(t *testing.T) {
 		step(w, r)
 	}
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{warm}, 60)...)
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	b.named(k, `,"off":{"command":"x","disabled":true},"odd":{"type":"sse","url":"https://example.org"}`)
 	conn := b.connect()
 	b.do(conn, everything)
@@ -94,7 +94,7 @@ func TestWorkspaceServers(t *testing.T) {
 // machine is not asked, and no key is handed out.
 func TestWorkspaceServersAreTheirs(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-canary")
-	b := newBed(t, newModel(t, says("ok")))
+	b := newHarness(t, newModel(t, replyWith("ok")))
 	b.file(".mcp.json", `{"mcpServers":{
 		"key":{"command":"true","env":{"K":"${ANTHROPIC_API_KEY}"}},
 		"here":{"type":"http","url":"http://127.0.0.1:1/mcp"},

@@ -15,7 +15,7 @@ import (
 )
 
 // naming is a request that says what a person typed.
-func (b *bed) naming(session regie.ID, typed string, policy approval.Policy) dispatch.RunRequest {
+func (b *harness) naming(session regie.ID, typed string, policy approval.Policy) dispatch.RunRequest {
 	in := b.request(policy)
 	in.SessionID, in.Text, in.Segments, in.Dialect = session, typed, chat.Mentions(typed, app.Look(b.root)), b.spoken
 	if in.Segments != nil {
@@ -58,7 +58,7 @@ func TestMentions(t *testing.T) {
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
 		t.Run(string(spoken), func(t *testing.T) {
 			replies := *answers(spoken, "I have read it.", "Still there.")
-			m := newModel(t, says(replies[0]), says(replies[1]))
+			m := newModel(t, replyWith(replies[0]), replyWith(replies[1]))
 			b := newUndoing(t, m, map[string]string{"docs/plan.md": "HORTENSIA\n", "a b.txt": "ROSES\n", ".env": "KEY=CANARY\n", "bin": "\x00\x01\x02", "big.txt": strings.Repeat("line of text\n", 40_000)})
 			b.spoken = spoken
 			conn, session := b.conn, regie.NewID()
@@ -105,8 +105,8 @@ func TestMentions(t *testing.T) {
 // stops nothing.
 func TestNamedWhileBusy(t *testing.T) {
 	t.Parallel()
-	h := hold(says("I look.", call{"l", "files__list_files", `{}`}))
-	m := newModel(t, h.serve(0), says("So be it."), says("And that."))
+	h := hold(replyWith("I look.", call{"l", "files__list_files", `{}`}))
+	m := newModel(t, h.serve(0), replyWith("So be it."), replyWith("And that."))
 	b := newUndoing(t, m, map[string]string{"steer.txt": "before\n", "gone.txt": "here\n", "stays.txt": "STAYS\n"})
 	session := regie.NewID()
 	run, err := b.conn.Submit(t.Context(), b.naming(session, "go", everything))
@@ -155,7 +155,7 @@ func TestNamedWhileBusy(t *testing.T) {
 // then.
 func TestNamedSeen(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Read."), says("I write.", over("w", "a.txt", "mine\n")), says("It was changed."))
+	m := newModel(t, replyWith("Read."), replyWith("I write.", over("w", "a.txt", "mine\n")), replyWith("It was changed."))
 	b := newUndoing(t, m, map[string]string{"a.txt": "one\n"})
 	session := regie.NewID()
 	first, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))

@@ -14,7 +14,7 @@ import (
 // nothing.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__reed", `{}`}), says("Done."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__reed", `{}`}), replyWith("Done."))).serve("127.0.0.1:0")
 	session := h.session()
 	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))
 	rounds, err := h.engine.Service().Rounds.List(access.AsOwner(t.Context()), store.RoundFilter{})

@@ -47,10 +47,10 @@ func TestCutModelCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 10)
-			b := newBed(t, newModel(t, once(func(w http.ResponseWriter, r *http.Request) {
+			b := newHarness(t, newModel(t, once(func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}
 				speaksThenHangs(w, r)
-			}, claims(used, says("Done.")))))
+			}, claims(used, replyWith("Done.")))))
 			if c.cut == nil {
 				b.killedWhile(asked)
 			} else {
@@ -91,7 +91,7 @@ func TestCutModelCall(t *testing.T) {
 }
 
 // killedWhile has a process of its own ask the model, and kills it with SIGKILL once it does.
-func (b *bed) killedWhile(asked <-chan struct{}) {
+func (b *harness) killedWhile(asked <-chan struct{}) {
 	b.t.Helper()
 	var said bytes.Buffer
 	child := b.child(asking{b.settings, b.request(everything)})
@@ -118,7 +118,7 @@ func speaksThenHangs(w http.ResponseWriter, r *http.Request) {
 }
 
 // spoken400 waits until all that speaksThenHangs says has come.
-func (b *bed) spoken400(conn *app.Conn, run dispatch.Run) {
+func (b *harness) spoken400(conn *app.Conn, run dispatch.Run) {
 	b.t.Helper()
 	whole := errors.New("it has come")
 	heard := 0
@@ -140,7 +140,7 @@ func (b *bed) spoken400(conn *app.Conn, run dispatch.Run) {
 
 // impatientFor attaches to an engine whose model at an address may be silent for idle, and whose
 // chats are told of that after a second.
-func (b *bed) impatientFor(address string, idle, backoff time.Duration) *app.Conn {
+func (b *harness) impatientFor(address string, idle, backoff time.Duration) *app.Conn {
 	b.t.Helper()
 	return b.attach(app.Options{
 		Models: func(name string) (provider.Provider, error) {
@@ -154,7 +154,7 @@ func (b *bed) impatientFor(address string, idle, backoff time.Duration) *app.Con
 }
 
 // hears follows a session until a delta is what is wanted.
-func (b *bed) hears(conn *app.Conn, session regie.ID, want func(d *dispatch.Delta) bool) {
+func (b *harness) hears(conn *app.Conn, session regie.ID, want func(d *dispatch.Delta) bool) {
 	b.t.Helper()
 	found := errors.New("found")
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
@@ -180,7 +180,7 @@ func TestSilentModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newModel(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-			b := newBed(t, m)
+			b := newHarness(t, m)
 			conn := b.impatientFor(m.server.URL, 50*time.Millisecond, 0)
 			request := b.request(c.policy)
 			if name == "unattended" {
@@ -208,11 +208,11 @@ func TestSilenceIsTold(t *testing.T) {
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-speak:
-			says("here")(w, r)
+			replyWith("here")(w, r)
 		case <-r.Context().Done():
 		}
 	})
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	conn := b.impatientFor(m.server.URL, time.Minute, 0)
 	run := b.send(conn, b.request(everything))
 	silent := false
@@ -236,7 +236,7 @@ func TestEscAtEveryMoment(t *testing.T) {
 		silent, err := net.Listen("tcp", "127.0.0.1:0")
 		fatal(t, err)
 		defer silent.Close()
-		b := newBed(t, newModel(t))
+		b := newHarness(t, newModel(t))
 		conn := b.impatientFor("http://"+silent.Addr().String(), time.Hour, 0)
 		run := b.send(conn, b.request(everything))
 		b.hears(conn, run.SessionID, func(d *dispatch.Delta) bool { return d.Silent > 0 })
@@ -246,7 +246,7 @@ func TestEscAtEveryMoment(t *testing.T) {
 	t.Run("backoff", func(t *testing.T) {
 		t.Parallel()
 		m := newModel(t, refusesWith(http.StatusServiceUnavailable, "busy"))
-		b := newBed(t, m)
+		b := newHarness(t, m)
 		conn := b.impatientFor(m.server.URL, time.Hour, time.Hour)
 		run := b.send(conn, b.request(everything))
 		b.until(conn, run.SessionID, func(e *regie.Event) bool { return e.Type == regie.EventStreamReset })
@@ -259,7 +259,7 @@ func TestEscAtEveryMoment(t *testing.T) {
 }
 
 // state waits until a session takes a state.
-func (b *bed) state(control service, session regie.ID, want regie.SessionState) {
+func (b *harness) state(control service, session regie.ID, want regie.SessionState) {
 	b.t.Helper()
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {
@@ -274,8 +274,8 @@ func (b *bed) state(control service, session regie.ID, want regie.SessionState) 
 func TestNetworkWait(t *testing.T) {
 	t.Parallel()
 	address, listen := reserve(t)
-	m := newModel(t, says("here at last"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("here at last"))
+	b := newHarness(t, m)
 	b.settings.BaseURL = "http://" + address + "/v1"
 	b.settings.File.Automation.NetworkRetry = time.Hour // no try is under way at the restart
 	conn := b.connect()

@@ -54,7 +54,7 @@ func TestListModels(t *testing.T) {
 // TestWhyNoModels: why a provider of a server does not answer is read in the reader's language.
 func TestWhyNoModels(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	b.settings.Providers = map[string]config.Provider{
 		"far": {Name: "far", Type: "openai", BaseURL: "http://127.0.0.1:1/v1", APIKey: "k", Origin: map[string]string{}},
 	}

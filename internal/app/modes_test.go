@@ -22,9 +22,9 @@ func planned(id string) call {
 // 68 and 71).
 func TestPlanMode(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", call{"l", "files__list_files", `{}`}, write("a", "a.txt", "one\n")), says("", planned("p")), says("", planned("q")),
-		says("", write("b", "a.txt", "one\n")), says("Done."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", call{"l", "files__list_files", `{}`}, write("a", "a.txt", "one\n")), replyWith("", planned("p")), replyWith("", planned("q")),
+		replyWith("", write("b", "a.txt", "one\n")), replyWith("Done."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	run := b.submit(conn, func(in *dispatch.RunRequest) {
 		in.Policy, in.ApprovalMode = approval.Policy{Questions: true, Allow: []string{"files.list_files"}}, regie.ModePlan
@@ -71,8 +71,8 @@ func TestPlanMode(t *testing.T) {
 // allowed.
 func TestPlanMode_Unattended(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", planned("p"), write("a", "a.txt", "one\n")), says("My plan."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", planned("p"), write("a", "a.txt", "one\n")), replyWith("My plan."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	run := b.submit(conn, func(in *dispatch.RunRequest) { in.ApprovalMode = regie.ModePlan })
 	expect(t, b.await(conn, run), regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE", "NOT_RUN OUT_OF_SCOPE")
@@ -85,8 +85,8 @@ func TestPlanMode_Unattended(t *testing.T) {
 // be the end of an answer.
 func TestPlanMode_JSON(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says(`{"pre_text":"My plan.","plan":{"steps":[{"text":"write a.txt","status":"pending"}],"approve":true}}`), says(`{"pre_text":"Done."}`))
-	b := newBed(t, m)
+	m := newModel(t, replyWith(`{"pre_text":"My plan.","plan":{"steps":[{"text":"write a.txt","status":"pending"}],"approve":true}}`), replyWith(`{"pre_text":"Done."}`))
+	b := newHarness(t, m)
 	conn := b.connect()
 	in := b.inJSON(approval.Policy{Questions: true})
 	in.ApprovalMode = regie.ModePlan
@@ -109,9 +109,9 @@ func TestPlanMode_JSON(t *testing.T) {
 func TestMode_ChangedDuringRun(t *testing.T) {
 	t.Parallel()
 	shell := func(id, arguments string) call { return call{id, "shell__shell_exec", arguments} }
-	m := newModel(t, says("", write("a", "a.txt", "one\n")), says("", write("b", "b.txt", "two\n")), says("", shell("c", `{"command":"true"}`)),
-		says("", shell("d", `{"command":"ls *"}`)), says("", shell("e", `{"command":"true","network":true}`)), says("Done."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("", write("b", "b.txt", "two\n")), replyWith("", shell("c", `{"command":"true"}`)),
+		replyWith("", shell("d", `{"command":"ls *"}`)), replyWith("", shell("e", `{"command":"true","network":true}`)), replyWith("Done."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	run := b.startRun(conn, approval.Policy{})
 	first := b.parked(conn, run.SessionID).Approvals[0]
@@ -146,7 +146,7 @@ func TestMode_ChangedDuringRun(t *testing.T) {
 // TestMode_NeedsApprove refuses a mode to a caller who may not allow calls, and unknown ones.
 func TestMode_NeedsApprove(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("Done.")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
 	as := bearer(h.add(control.TokenRequest{Name: "ci", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}}).Secret)

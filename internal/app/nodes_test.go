@@ -41,15 +41,15 @@ func TestStoppedNode(t *testing.T) {
 	database := storetest.Postgres(t)
 	asked, release := make(chan struct{}), make(chan struct{})
 	var first atomic.Bool
-	write := says("", put("a", "append", "one\n"))
+	write := replyWith("", put("a", "append", "one\n"))
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		if first.CompareAndSwap(false, true) {
 			close(asked)
 			<-release
 		}
 		write(w, r)
-	}, says("ok"))
-	b := newBed(t, m)
+	}, replyWith("ok"))
+	b := newHarness(t, m)
 	b.holds("zero\n")
 	b.settings.Database = database
 	said, err := json.Marshal(node{b.settings, b.request(everything)})
@@ -119,15 +119,15 @@ func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
 	var first atomic.Bool
-	write := says("", put("a", "append", "one\n"))
+	write := replyWith("", put("a", "append", "one\n"))
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		if first.CompareAndSwap(false, true) {
 			proxy.Down()
 			time.AfterFunc(5*time.Second, proxy.Up)
 		}
 		write(w, r)
-	}, says("ok"))
-	b := newBed(t, m)
+	}, replyWith("ok"))
+	b := newHarness(t, m)
 	b.holds("zero\n")
 	b.settings.Database = database
 	conn := b.connect()
@@ -149,12 +149,12 @@ func TestStalledBeforeEffect(t *testing.T) {
 	}, nil)
 	var stalled atomic.Bool
 	release := make(chan struct{})
-	reply := says("", call{"a", "bank__pay", `{}`})
+	reply := replyWith("", call{"a", "bank__pay", `{}`})
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		stalled.Store(true) // from here on nothing that this engine commits comes back to it
 		reply(w, r)
-	}, says("ok"))
-	b := newBed(t, m, pay)
+	}, replyWith("ok"))
+	b := newHarness(t, m, pay)
 	b.settings.Database = storetest.Postgres(t)
 	gate := func(committed, _ bool) error {
 		if committed && stalled.Load() {
@@ -178,7 +178,7 @@ func TestStalledBeforeEffect(t *testing.T) {
 }
 
 // elsewhere is a data directory as on another machine, with the same key.
-func (b *bed) elsewhere() string {
+func (b *harness) elsewhere() string {
 	b.t.Helper()
 	dir := b.t.TempDir()
 	key, err := os.ReadFile(filepath.Join(b.settings.DataDir, "audit.key"))

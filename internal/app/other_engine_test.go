@@ -16,9 +16,9 @@ import (
 
 // shares returns two beds on one database, each with a data directory of its own, as on two
 // machines, and opens the first one's engine, which makes the key.
-func shares(t *testing.T, m *model, change func(database string) string) (first, second *bed) {
+func shares(t *testing.T, m *model, change func(database string) string) (first, second *harness) {
 	t.Helper()
-	first = newBed(t, m)
+	first = newHarness(t, m)
 	first.settings.Database = storetest.Postgres(t)
 	other := *first
 	if change != nil {
@@ -29,7 +29,7 @@ func shares(t *testing.T, m *model, change func(database string) string) (first,
 
 // nodes opens an engine on each of two beds, the second one's with a data directory as on another
 // machine.
-func nodes(b, other *bed) (here, there *app.Conn) {
+func nodes(b, other *harness) (here, there *app.Conn) {
 	b.t.Helper()
 	here = b.connect()
 	other.settings.DataDir = b.elsewhere()
@@ -71,9 +71,9 @@ func TestStreamFromElsewhere(t *testing.T) {
 	seen := make(chan struct{}, 1)
 	var script []http.HandlerFunc
 	for i := range steps {
-		reply := says("", call{string(rune('a' + i)), "list_files", `{}`})
+		reply := replyWith("", call{string(rune('a' + i)), "list_files", `{}`})
 		if i == steps-1 {
-			reply = says("done")
+			reply = replyWith("done")
 		}
 		script = append(script, func(w http.ResponseWriter, r *http.Request) {
 			select {
@@ -132,8 +132,8 @@ func TestStreamFromElsewhere(t *testing.T) {
 // go back goes back, once.
 func TestUndoLeft(t *testing.T) {
 	t.Parallel()
-	here, _ := shares(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok"), says("again")), nil)
-	u := &undoing{bed: here}
+	here, _ := shares(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), replyWith("ok"), replyWith("again")), nil)
+	u := &undoing{harness: here}
 	u.put("a.txt", "A0\n")
 	u.conn = here.connect()
 	t.Cleanup(func() { _ = u.conn.Close() })

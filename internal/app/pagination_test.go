@@ -52,9 +52,9 @@ func TestInboxAsOneList(t *testing.T) {
 	t.Parallel()
 	ask := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
 	var asked atomic.Int32
-	turns := []http.HandlerFunc{says("", write("w", "x.txt", "x\n")), says("", ask)}
+	turns := []http.HandlerFunc{replyWith("", write("w", "x.txt", "x\n")), replyWith("", ask)}
 	next := func(w http.ResponseWriter, r *http.Request) { turns[(asked.Add(1)-1)%2](w, r) }
-	h := newBed(t, newModel(t, next, says("Done."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, next, replyWith("Done."))).serve("127.0.0.1:0")
 	var want []regie.ID
 	var sessions []string
 	for i := range 6 {
@@ -98,7 +98,7 @@ func inboxIDs(inbox *store.Inbox) []regie.ID {
 // TestPages reads lists part by part: nothing is missing and nothing stands there twice.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Done."))).serve("127.0.0.1:0")
 	var sessions []regie.ID
 	for range 5 {
 		sessions = append(sessions, h.works(h.session()).ID)
@@ -123,7 +123,7 @@ func TestPages(t *testing.T) {
 // TestPageParameters: what is no place in a list and no length of a page is refused.
 func TestPageParameters(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	for _, path := range []string{"/api/v1/tokens", "/api/v1/rules", "/api/v1/inbox"} {
 		for _, wrong := range []string{"?cursor=x", "?limit=0", "?limit=1001", "?limit=2&limit=3"} {
 			h.json("GET", path+wrong, "", 400, nil)

@@ -13,15 +13,15 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// command is a person's own command in a session of the bed.
-func (b *bed) command(session regie.ID, command string) dispatch.RunRequest {
+// command is a person's own command in a session of the harness.
+func (b *harness) command(session regie.ID, command string) dispatch.RunRequest {
 	in := b.request(approval.Policy{OnApproval: approval.Park, Questions: true})
 	in.SessionID, in.ClientID, in.Text, in.Command = session, regie.NewID().String(), "", command
 	return in
 }
 
 // gives has a person give a command in a new session.
-func (b *bed) gives(control service, command string) (regie.ID, dispatch.Run) {
+func (b *harness) gives(control service, command string) (regie.ID, dispatch.Run) {
 	b.t.Helper()
 	session := regie.NewID()
 	run := b.send(control, b.command(session, command))
@@ -33,8 +33,8 @@ func (b *bed) gives(control service, command string) (regie.ID, dispatch.Run) {
 func TestOwnCommand(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	m := newModel(t, says("I see."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("I see."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	session, run := b.gives(conn, "echo one | tee new")
 	asked := b.parked(conn, session).Approvals[0]
@@ -69,7 +69,7 @@ func TestOwnCommand(t *testing.T) {
 func TestOwnCommandVerdicts(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	b.configured(`approvals:
   rules:
     - {tool: shell.shell_exec, argv: [touch, made], decision: allow}
@@ -104,7 +104,7 @@ func TestOwnCommandVerdicts(t *testing.T) {
 func TestOwnCommandEdited(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	conn := b.connect()
 	session, run := b.gives(conn, "sleep 60")
 	asked := b.parked(conn, session).Approvals[0]
@@ -124,8 +124,8 @@ func TestOwnCommandEdited(t *testing.T) {
 func TestOwnCommandInterrupted(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	m := newModel(t, says("I see."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("I see."))
+	b := newHarness(t, m)
 	conn := b.connect()
 	session := regie.NewID()
 	in := b.command(session, "echo begun > log; sleep 60")
@@ -151,7 +151,7 @@ func TestOwnCommandInterrupted(t *testing.T) {
 // waits for the end of a run.
 func TestOwnCommandRefused(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("ok")))
 	conn := b.connect()
 	change := func(change func(in *dispatch.RunRequest)) dispatch.RunRequest {
 		in := b.command(regie.NewID(), "make")
@@ -188,8 +188,8 @@ func TestOwnCommandRefused(t *testing.T) {
 func TestOwnCommandServed(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	m := newModel(t, says("I see."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("I see."))
+	b := newHarness(t, m)
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
 	id, err := regie.ParseID(session)

@@ -48,7 +48,7 @@ func (h *house) works(session string) store.SessionView {
 // decisions 28, 39 and 45). What a program follows is nobody's being there.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("Nobody is there."), says("Now you are."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Nobody is there."), replyWith("Now you are."))).serve("127.0.0.1:0")
 	session := h.session()
 	h.there(store.ModeBackend)
 	view := h.works(session)
@@ -95,7 +95,7 @@ func TestModes(t *testing.T) {
 // that speaks for a person says so in so many words.
 func TestPresenceOfPrograms(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	reader := bearer(h.add(control.TokenRequest{Name: "reader", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
 	chats := bearer(h.add(control.TokenRequest{Name: "chats", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}}).Secret)
 	h.json("POST", "/api/v1/presence", "", 403, nil, reader)

@@ -17,7 +17,7 @@ import (
 // around it neither a query nor a search comes to it, by whatever token.
 func TestSettingsArePrivate(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	home := t.TempDir()
 	settings := filepath.Join(home, ".config", "regie")
 	for name, text := range map[string]string{filepath.Join(settings, "setup.yaml"): "providers: {x: {api_key: sk-canary}}\n", filepath.Join(home, "notes.txt"): "about sk-canary\n"} {

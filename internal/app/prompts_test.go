@@ -45,12 +45,12 @@ func TestRestitution(t *testing.T) {
 		"off":            {config.Agent{Restitution: "off"}, []string{raw}, raw, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			steps := []http.HandlerFunc{says("", list)}
+			steps := []http.HandlerFunc{replyWith("", list)}
 			for _, reply := range c.replies {
-				steps = append(steps, says(reply))
+				steps = append(steps, replyWith(reply))
 			}
 			m := newModel(t, steps...)
-			b := newBed(t, m)
+			b := newHarness(t, m)
 			b.holds("note\n")
 			b.settings.File.Agents = map[string]config.Agent{"main": c.agent}
 			view := b.run(everything)
@@ -78,9 +78,9 @@ func TestRestitution(t *testing.T) {
 // TestRestitution_JSON holds a model of the JSON dialect to the same, and its thread stays whole.
 func TestRestitution_JSON(t *testing.T) {
 	t.Parallel()
-	sorry := says(`{"pre_text":"I'm sorry."}`)
-	m := newModel(t, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), sorry, sorry, sorry, says(`{"pre_text":"Three notes."}`))
-	b := newBed(t, m)
+	sorry := replyWith(`{"pre_text":"I'm sorry."}`)
+	m := newModel(t, replyWith(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), sorry, sorry, sorry, replyWith(`{"pre_text":"Three notes."}`))
+	b := newHarness(t, m)
 	in := b.inJSON(everything)
 	conn := b.connect()
 	view := b.await(conn, b.send(conn, in))
@@ -105,11 +105,11 @@ func TestRestitution_Unattended(t *testing.T) {
 		how   approval.Restitution
 		wants string
 	}{{regie.SessionAutomation, "", ""}, {regie.SessionChat, approval.RestitutionUnchecked, "[Guidance"}} {
-		m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("I'm sorry.", call{"b", "session__complete", `{"summary":"x"}`}))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("", call{"a", "files__list_files", `{}`}), replyWith("I'm sorry.", call{"b", "session__complete", `{"summary":"x"}`}))
+		b := newHarness(t, m)
 		in := b.request(approval.Policy{Allow: []string{"*.*"}, Restitution: c.how})
 		if in.Type = c.kind; c.kind == regie.SessionChat {
-			m.steps[1] = says("I'm sorry.")
+			m.steps[1] = replyWith("I'm sorry.")
 		}
 		b.ask(in)
 		if last := m.last(); m.count() != 2 || !strings.Contains(last, c.wants) || c.wants == "" && strings.Contains(last, "[Guidance") || strings.Contains(last, "temperature") {
@@ -132,8 +132,8 @@ func TestRelaunchTemperature_Refused(t *testing.T) {
 			then(w, r)
 		}
 	}
-	m := newModel(t, says("", list), strictly(says("", call{"b", "files__list_files", `{"recursive":true}`})), strictly(says("Done.")))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", list), strictly(replyWith("", call{"b", "files__list_files", `{"recursive":true}`})), strictly(replyWith("Done.")))
+	b := newHarness(t, m)
 	conn := b.connect()
 	run := b.send(conn, b.request(everything))
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
@@ -150,7 +150,7 @@ func TestPromptOfAnAgent(t *testing.T) {
 	formats := providertest.Formats()
 	format := &formats[slices.IndexFunc(formats, func(f providertest.Format) bool { return f.Name == "anthropic" })]
 	server := providertest.NewServer(t, format, providertest.Scene{Text: []string{"Bonjour."}})
-	b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+	b := &harness{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
 	b.settings.File.Agents = map[string]config.Agent{"main": {Instructions: "Tu tiens les papiers.", PromptDegree: 4, Language: "fr"}}
 	conn := b.connect()
 	view := b.job(conn, regie.ID{}, "hello")
@@ -183,8 +183,8 @@ func TestPromptOfAnAgent(t *testing.T) {
 // its budget, and it goes with its sessions.
 func TestWorkspaceDocument(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("One."), says("Two."), says("Three."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("One."), replyWith("Two."), replyWith("Three."))
+	b := newHarness(t, m)
 	b.settings.File.Budget.ContextTokens = 6000
 	path := filepath.Join(b.root, "AGENTS.md")
 	write := func(text string) {
@@ -229,8 +229,8 @@ func TestWokenDocument(t *testing.T) {
 		"never was": {"", "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, says("", write("a", "a.txt", "one\n")), says("Done."))
-			b := newBed(t, m)
+			m := newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("Done."))
+			b := newHarness(t, m)
 			document := func(text string) {
 				t.Helper()
 				if b.file("AGENTS.md", text+"\n"); text == "" {
@@ -270,7 +270,7 @@ func TestWokenDocument(t *testing.T) {
 }
 
 // approveAll says yes to all that waits.
-func (b *bed) approveAll(conn *app.Conn) {
+func (b *harness) approveAll(conn *app.Conn) {
 	b.t.Helper()
 	inbox, err := conn.Inbox(b.t.Context(), store.InboxFilter{Root: b.root})
 	if err != nil || len(inbox.Approvals) == 0 {
@@ -286,7 +286,7 @@ func (b *bed) approveAll(conn *app.Conn) {
 }
 
 // shown has the prompts of a round rebuilt from the store, each the very bytes that were sent.
-func (b *bed) shown(conn *app.Conn, run dispatch.Run, exchanges int) {
+func (b *harness) shown(conn *app.Conn, run dispatch.Run, exchanges int) {
 	b.t.Helper()
 	for n := range exchanges {
 		p, err := conn.Prompt(b.t.Context(), dispatch.PromptRequest{RoundID: run.RoundID, Exchange: n + 1})
@@ -319,12 +319,12 @@ func TestOpening(t *testing.T) {
 		"json":    {"en", regie.DialectJSON, `^\[ROUND_START\] .*Asia/Kathmandu.*\ndo it$`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := says("Done.")
+			answer := replyWith("Done.")
 			if c.dialect == regie.DialectJSON {
-				answer = says(`{"pre_text":"Done."}`)
+				answer = replyWith(`{"pre_text":"Done."}`)
 			}
 			m := newModel(t, slices.Repeat([]http.HandlerFunc{answer}, 2)...)
-			b := newBed(t, m)
+			b := newHarness(t, m)
 			b.settings.File.Workspace.TimeZone = "Asia/Kathmandu"
 			b.settings.File.Agents = map[string]config.Agent{"main": {Language: c.language}}
 			conn := b.connect()
@@ -370,8 +370,8 @@ func TestOpening(t *testing.T) {
 // question is the same all day, and another one tomorrow or in another zone.
 func TestOpeningOfCached(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("It is a fine day."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("It is a fine day."))
+	b := newHarness(t, m)
 	b.settings.File.Workspace.TimeZone = "Pacific/Kiritimati"
 	b.caching("on", nil)
 	b.run(everything)

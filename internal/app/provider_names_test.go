@@ -16,8 +16,8 @@ import (
 // nobody's, and a size is the model that stands for it.
 func TestRequestNames(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("done"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("done"))
+	b := newHarness(t, m)
 	p := b.settings.Providers[b.settings.Provider]
 	p.Models = map[string]string{"large": "the-large-one"}
 	b.settings.Providers[b.settings.Provider] = p
@@ -57,7 +57,7 @@ func TestRequestNames(t *testing.T) {
 // settings is gone.
 func TestProviderGone(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	id := h.session()
 	fatal(t, h.engine.Close())
@@ -79,7 +79,7 @@ func TestProviderGone(t *testing.T) {
 // whoever gave it and however.
 func TestSessionNames(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("done")))
+	b := newHarness(t, newModel(t, replyWith("done")))
 	h := b.serve("127.0.0.1:0")
 	const hostile = "\u001b]0;owned\u0007\u200b a\u202e\tb\u0085\u2028c\u001b[31m"
 	text, err := json.Marshal(hostile)
@@ -107,7 +107,7 @@ func TestSessionNames(t *testing.T) {
 // engine has, and so is one whose file says the same.
 func TestNamedSettingsOfAClient(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("one"), says("two"), says("three")))
+	b := newHarness(t, newModel(t, replyWith("one"), replyWith("two"), replyWith("three")))
 	b.connect()
 	own := b.settings
 	for _, row := range []struct {

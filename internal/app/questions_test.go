@@ -35,8 +35,8 @@ func TestQuestions(t *testing.T) {
 	t.Parallel()
 	ask := call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`}
 	t.Run("answered after a restart", func(t *testing.T) {
-		m := newModel(t, says("", call{"l", "files__list_files", `{}`}, ask, write("a", "a.txt", "one\n")), says("Blue it is."))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("", call{"l", "files__list_files", `{}`}, ask, write("a", "a.txt", "one\n")), replyWith("Blue it is."))
+		b := newHarness(t, m)
 		conn, run := b.start(questions)
 		asked := b.parked(conn, run.SessionID).Questions[0]
 		fatal(t, conn.Close())
@@ -62,8 +62,8 @@ func TestQuestions(t *testing.T) {
 		}
 	})
 	t.Run("a message that is no answer cancels it", func(t *testing.T) {
-		m := newModel(t, says("", ask), says("Then not."))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("", ask), replyWith("Then not."))
+		b := newHarness(t, m)
 		conn, run := b.start(questions)
 		b.parked(conn, run.SessionID)
 		in := b.request(questions)
@@ -77,8 +77,8 @@ func TestQuestions(t *testing.T) {
 		}
 	})
 	t.Run("not offered where nobody is there", func(t *testing.T) {
-		m := newModel(t, says("", ask), says("I took red."))
-		expect(t, newBed(t, m).run(everything), regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE")
+		m := newModel(t, replyWith("", ask), replyWith("I took red."))
+		expect(t, newHarness(t, m).run(everything), regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE")
 		if strings.Contains(string(m.requests[0]), "ask_user") {
 			t.Error("it was declared to the model")
 		}
@@ -91,8 +91,8 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 	done := call{"z", "session__complete", `{"summary":"all done"}`}
 	t.Run("with the rest", func(t *testing.T) {
-		m := newModel(t, says("", done, write("a", "a.txt", "one\n"), call{"p", "session__update_plan", `{"steps":[{"text":"write","status":"done"}]}`}))
-		b := newBed(t, m)
+		m := newModel(t, replyWith("", done, write("a", "a.txt", "one\n"), call{"p", "session__update_plan", `{"steps":[{"text":"write","status":"done"}]}`}))
+		b := newHarness(t, m)
 		conn, run := b.start(everything)
 		plans := 0
 		b.until(conn, run.SessionID, func(e *regie.Event) bool {
@@ -111,14 +111,14 @@ func TestComplete(t *testing.T) {
 		}
 	})
 	t.Run("twice", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("", done, write("a", "a.txt", "one\n"), call{"y", "session__complete", `{"summary":"really done"}`})))
+		b := newHarness(t, newModel(t, replyWith("", done, write("a", "a.txt", "one\n"), call{"y", "session__complete", `{"summary":"really done"}`})))
 		in := b.request(everything)
 		in.Type = regie.SessionAutomation
 		expect(t, b.ask(in), regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 	})
 	t.Run("refused", func(t *testing.T) {
-		m := newModel(t, says("", call{"r", "files__read_file", `{"path":"nowhere"}`}, done), says("I could not."))
-		view := newBed(t, m).run(everything)
+		m := newModel(t, replyWith("", call{"r", "files__read_file", `{"path":"nowhere"}`}, done), replyWith("I could not."))
+		view := newHarness(t, m).run(everything)
 		expect(t, view, regie.EndAnswered, "FAILED", "FAILED")
 		if !strings.Contains(m.last(), "COMPLETE_REFUSED") || view.Round.Counters.Retries != 1 {
 			t.Errorf("retries %d, the model reads %s", view.Round.Counters.Retries, m.last())
@@ -143,7 +143,7 @@ func TestCompatAnswersQuestion(t *testing.T) {
 	} {
 		for _, stream := range []string{"", `,"stream":true`} {
 			t.Run(path+stream, func(t *testing.T) {
-				d := newBed(t, newModel(t, says("", colour, size), says("Green it is."))).door()
+				d := newHarness(t, newModel(t, replyWith("", colour, size), replyWith("Green it is."))).door()
 				run, err := d.conn.Submit(t.Context(), d.request(approval.Policy{Questions: true}))
 				fatal(t, err)
 				d.parked(d.conn, run.SessionID)
@@ -183,7 +183,7 @@ func TestStreamOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, plain := range map[string]bool{"events": false, "format=openai": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, newModel(t, says("Long ago."), says("I ask.", colour), says("And again.", size), says("Green it is.")))
+			b := newHarness(t, newModel(t, replyWith("Long ago."), replyWith("I ask.", colour), replyWith("And again.", size), replyWith("Green it is.")))
 			h := b.serve("127.0.0.1:0")
 			session := h.session()
 			id, err := regie.ParseID(session)
@@ -223,7 +223,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 	closed := call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`}
 	for name, asked := range map[string]call{"a question": colour, "one without free text": closed, "an approval": write("w", "a.txt", "x")} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, newModel(t, says("I ask.", asked), says("Done.")))
+			b := newHarness(t, newModel(t, replyWith("I ask.", asked), replyWith("Done.")))
 			h := b.serve("127.0.0.1:0")
 			session := h.session()
 			id, err := regie.ParseID(session)

@@ -53,7 +53,7 @@ func countedAction(t *testing.T, runs *atomic.Int64, fails error) tool.Tool {
 func TestDuplicatesAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
-	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"name":"pay"}`}, call{"b", "x__act", `{"name":"pay"}`}), says("ok")), countedAction(t, &runs, nil))
+	b := newHarness(t, newModel(t, replyWith("", call{"a", "x__act", `{"name":"pay"}`}, call{"b", "x__act", `{"name":"pay"}`}), replyWith("ok")), countedAction(t, &runs, nil))
 	conn, run, asked := b.startAsked(approval.Policy{})
 	if len(asked.Reviews) != 1 {
 		t.Errorf("%d identical calls of one reply are put to the person", len(asked.Reviews))
@@ -83,7 +83,7 @@ func TestResumedQueryRuns(t *testing.T) {
 	out := query(t, "q.outside", regie.RiskExternal, true, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		return tool.Result{Content: "outside"}, nil
 	})
-	b := newBed(t, newModel(t, says("", call{"a", "q__slow", `{}`}, call{"b", "q__outside", `{}`}), says("ok")), slow, out)
+	b := newHarness(t, newModel(t, replyWith("", call{"a", "q__slow", `{}`}, call{"b", "q__outside", `{}`}), replyWith("ok")), slow, out)
 	conn, run := b.start(approval.Policy{})
 	<-started
 	fatal(t, conn.Pause(t.Context(), run.RoundID))
@@ -104,7 +104,7 @@ func TestEditWhileQueryRuns(t *testing.T) {
 	t.Parallel()
 	slow, free := slowQuery(t)
 	var runs atomic.Int64
-	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"name":"pay"}`}), says("", call{"q", "q__slow", `{}`}, call{"b", "x__act", `{"name":"other"}`}), says("ok")),
+	b := newHarness(t, newModel(t, replyWith("", call{"a", "x__act", `{"name":"pay"}`}), replyWith("", call{"q", "q__slow", `{}`}, call{"b", "x__act", `{"name":"other"}`}), replyWith("ok")),
 		slow, countedAction(t, &runs, context.DeadlineExceeded))
 	conn, run, asked := b.startAsked(approval.Policy{})
 	b.decide(conn, asked, allowAll(asked)...)
@@ -133,7 +133,7 @@ func TestEditWhileQueryRuns(t *testing.T) {
 // run goes on.
 func TestStricterSettings(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("ok")))
 	conn := b.connect()
 	in := b.request(approval.Policy{})
 	in.Settings = b.settings.Fingerprint() // as cmd/regie sends it
@@ -149,8 +149,8 @@ func TestStricterSettings(t *testing.T) {
 // TestRuleAndLink: a rule for a directory does not cover a write that a link leads out of it.
 func TestRuleAndLink(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", over("b", "docs/link/secret.txt", "owned")), says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", write("a", "docs/a.txt", "one\n")), replyWith("", over("b", "docs/link/secret.txt", "owned")), replyWith("ok"))
+	b := newHarness(t, m)
 	b.file("docs/b.txt", "")
 	b.file("src/secret.txt", "mine\n")
 	fatal(t, os.Symlink("../src", filepath.Join(b.root, "docs", "link")))
@@ -168,7 +168,7 @@ func TestRuleAndLink(t *testing.T) {
 // TestLinkMovedAfterApproval writes nowhere else than was shown.
 func TestLinkMovedAfterApproval(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "docs/link/new.txt", "x\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "docs/link/new.txt", "x\n")), replyWith("ok")))
 	for _, d := range []string{"docs", "one", "two"} {
 		fatal(t, os.Mkdir(filepath.Join(b.root, d), 0o755))
 	}

@@ -17,7 +17,7 @@ import (
 // at this machine's own address alone. What else listens there never sees it, and no other address
 // does.
 func TestOwnTokenStaysHere(t *testing.T) {
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	var asked, shown atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // answers all with 200
 		asked.Add(1)

@@ -53,14 +53,14 @@ func newKeyedHouse(t *testing.T) *keyedHouse {
 	answers := func(w http.ResponseWriter, r *http.Request, said string) {
 		switch {
 		case strings.Contains(said, "please ask"):
-			says("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`})(w, r)
+			replyWith("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`})(w, r)
 		case strings.Contains(said, "please write"):
 			at := strings.Index(said, "please write ") + len("please write ")
-			says("", write("w", said[at:at+8]+".txt", "x\n"))(w, r)
+			replyWith("", write("w", said[at:at+8]+".txt", "x\n"))(w, r)
 		case strings.Contains(said, "please act"):
-			says("", call{"x", "test__act", `{}`})(w, r)
+			replyWith("", call{"x", "test__act", `{}`})(w, r)
 		default:
-			says("Done.")(w, r)
+			replyWith("Done.")(w, r)
 		}
 	}
 	does := func(w http.ResponseWriter, r *http.Request) { answers(w, r, sent(r)) }
@@ -69,10 +69,10 @@ func newKeyedHouse(t *testing.T) *keyedHouse {
 			answers(w, r, said)
 			return
 		}
-		says("Done.")(w, r)
+		replyWith("Done.")(w, r)
 	}
 	m := newModel(t, does, next, next, next) //nolint:gocritic // it says the same again
-	k.house = newBed(t, m, fails).serve("127.0.0.1:0")
+	k.house = newHarness(t, m, fails).serve("127.0.0.1:0")
 	k.place = k.placeAt(k.root)
 	return k
 }

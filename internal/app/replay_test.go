@@ -30,7 +30,7 @@ import (
 // a duplicate, a payment of which nobody knows and that a person resolves, a question, an edited
 // and a denied write, a message that steers, and a batch that waits at the end.
 type story struct {
-	*bed
+	*harness
 	m    *model
 	conn *app.Conn
 	run  dispatch.Run // the first
@@ -50,16 +50,16 @@ func newStory(t *testing.T) *story {
 		}
 	}
 	s.m = newModel(t,
-		quiet(says("I look.", call{"l", "files__list_files", `{}`}, call{"l", "files__list_files", `{"path":"."}`}, call{"n", "no_such_tool", `{"a":1}`}, call{"d", "files__list_files", `{}`})),
-		quiet(says("I pay.", call{"p", "x__pay", `{}`})),
-		quiet(says("", call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`})),
-		quiet(says("I write.", write("a", "a.txt", "one\n"), write("b", "b.txt", "two\n"))),
-		quiet(says("Nearly done.", write("c", "c.txt", "three\n"))),
-		quiet(says("As you wish.")),
-		quiet(says("Once more.", write("e", "e.txt", "five\n"), call{"r", "files__read_file", `{"path":"a.txt"}`})),
-		quiet(says("In the fork.")),
+		quiet(replyWith("I look.", call{"l", "files__list_files", `{}`}, call{"l", "files__list_files", `{"path":"."}`}, call{"n", "no_such_tool", `{"a":1}`}, call{"d", "files__list_files", `{}`})),
+		quiet(replyWith("I pay.", call{"p", "x__pay", `{}`})),
+		quiet(replyWith("", call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`})),
+		quiet(replyWith("I write.", write("a", "a.txt", "one\n"), write("b", "b.txt", "two\n"))),
+		quiet(replyWith("Nearly done.", write("c", "c.txt", "three\n"))),
+		quiet(replyWith("As you wish.")),
+		quiet(replyWith("Once more.", write("e", "e.txt", "five\n"), call{"r", "files__read_file", `{"path":"a.txt"}`})),
+		quiet(replyWith("In the fork.")),
 	)
-	s.bed = newBed(t, s.m, action(t, "x.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+	s.harness = newHarness(t, s.m, action(t, "x.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		s.ran.Add(1)
 		if s.over.Load() {
 			t.Error("a tool ran")
@@ -260,7 +260,7 @@ func TestFailedCallsSayWhatTheyWereSent(t *testing.T) {
 				format.Play(w, r, scenes[len(asked)-1])
 			}))
 			defer server.Close()
-			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+			b := &harness{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
 			view := b.run(everything)
 			if view.Round.End != regie.EndProviderError || len(asked) != 3 || len(view.Exchanges) != 2 {
 				t.Fatalf("%s, %d requests, %d exchanges", view.Round.End, len(asked), len(view.Exchanges))

@@ -27,7 +27,7 @@ func (h *house) again() *house {
 // written; what is told as a stream says that it is told again.
 func TestKeyOverRestart(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("one"))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("one"))).serve("127.0.0.1:0")
 	path, key := "/api/v1/sessions/"+h.session()+"/messages", carrying("Idempotency-Key", "k")
 	var sent, repeated httpapi.Accepted
 	h.json("POST", path, `{"content":"hello"}`, 202, &sent, key)
@@ -48,7 +48,7 @@ func TestKeyOverRestart(t *testing.T) {
 // a file fixes is refused with its place.
 func TestLimitSettings(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("one"), says("two"), says("three")))
+	b := newHarness(t, newModel(t, replyWith("one"), replyWith("two"), replyWith("three")))
 	b.settings.File.Limits.Automation.Retries = 9
 	b.settings.Origin = map[string]string{"file": "/etc/regie/regie.yaml"}
 	h := b.serve("127.0.0.1:0")
@@ -97,7 +97,7 @@ func TestLimitSettings(t *testing.T) {
 // other.
 func TestSearchWorkspace(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("The invoice of Zürich is paid.")))
+	b := newHarness(t, newModel(t, replyWith("The invoice of Zürich is paid.")))
 	h := b.serve("127.0.0.1:0")
 	fatal(t, os.WriteFile(filepath.Join(b.root, "letter.md"), []byte("# Letters\n\nAbout the ZÜRICH invoice.\n"), 0o600))
 	var place, other regie.Workspace
@@ -145,7 +145,7 @@ func TestSearchWorkspace(t *testing.T) {
 // changes of a session.
 func TestRestOfTheTable(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("one"), says("two")))
+	b := newHarness(t, newModel(t, replyWith("one"), replyWith("two")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
 	path := "/api/v1/sessions/" + session
@@ -204,7 +204,7 @@ func TestRestOfTheTable(t *testing.T) {
 // TestKeysOfClients: two clients may call different requests by one key.
 func TestKeysOfClients(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	place := h.placeAt(h.root)
 	seen := map[regie.ID]bool{}

@@ -18,7 +18,7 @@ import (
 )
 
 // impatient attaches to an engine that waits for nothing between two tries.
-func (b *bed) impatient() *app.Conn {
+func (b *harness) impatient() *app.Conn {
 	b.t.Helper()
 	return b.attach(app.Options{TuneEngine: func(c *engine.Config) {
 		c.Backoff = func(int, time.Duration) time.Duration { return 0 }
@@ -37,9 +37,9 @@ func TestBreaker(t *testing.T) {
 			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusInternalServerError)
 			return
 		}
-		says("here")(w, r)
+		replyWith("here")(w, r)
 	})
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	conn := b.impatient()
 	var session regie.ID
 	for i, c := range []struct {
@@ -82,8 +82,8 @@ func TestBreaker(t *testing.T) {
 func TestOneClientKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]http.HandlerFunc{
-		"empty replies":     says(""),
-		"malformed replies": says("", call{"c", "files__list_files", `{"pattern"`}),
+		"empty replies":     replyWith(""),
+		"malformed replies": replyWith("", call{"c", "files__list_files", `{"pattern"`}),
 		"errors of the server": func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"error":{"message":"this prompt kills me"}}`, http.StatusInternalServerError)
 		},
@@ -94,12 +94,12 @@ func TestOneClientKeepsNobodyOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, newModel(t, func(w http.ResponseWriter, r *http.Request) {
+			b := newHarness(t, newModel(t, func(w http.ResponseWriter, r *http.Request) {
 				if strings.Contains(sent(r), "bad request") {
 					bad(w, r)
 					return
 				}
-				says("here")(w, r)
+				replyWith("here")(w, r)
 			}))
 			d := b.doorOf(b.impatient())
 			asks := func(text string) answered {
@@ -138,7 +138,7 @@ func TestAdvice(t *testing.T) {
 		}, "much to do (try again in a while", 503},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, newModel(t, c.step))
+			b := newHarness(t, newModel(t, c.step))
 			conn := b.impatient()
 			run := b.send(conn, b.request(everything))
 			view := b.await(conn, run)
@@ -173,7 +173,7 @@ func TestLongWish(t *testing.T) {
 	t.Parallel()
 	for after, until := range map[string]time.Duration{"61": 61 * time.Second, "3600": time.Hour, "90000": 24 * time.Hour, "1e300": 24 * time.Hour} {
 		m := newModel(t, wishes(after))
-		b := newBed(t, m)
+		b := newHarness(t, m)
 		conn := b.impatient()
 		run := b.send(conn, b.request(everything))
 		view := b.await(conn, run)
@@ -188,8 +188,8 @@ func TestLongWish(t *testing.T) {
 			t.Errorf("%s: %s is not in %q", after, moment, note)
 		}
 	}
-	m := newModel(t, once(wishes("60"), says("hi"))) // a minute is waited for in the step
-	b := newBed(t, m)
+	m := newModel(t, once(wishes("60"), replyWith("hi"))) // a minute is waited for in the step
+	b := newHarness(t, m)
 	conn := b.impatient()
 	run := b.send(conn, b.request(everything))
 	expect(t, b.await(conn, run), regie.EndAnswered)
@@ -239,7 +239,7 @@ func TestLongWishIsWaitedFor(t *testing.T) {
 }
 
 // deadline is when a round that waits is tried again.
-func (b *bed) deadline(round regie.ID) time.Time {
+func (b *harness) deadline(round regie.ID) time.Time {
 	b.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?mode=ro")
 	fatal(b.t, err)

@@ -20,7 +20,7 @@ import (
 
 // allowBelow answers the first call of an approval always, below its directory, until a time or for
 // good, and returns the rule.
-func (b *bed) allowBelow(control *client.Client, asked regie.Approval, expires time.Time) store.StandingRule {
+func (b *harness) allowBelow(control *client.Client, asked regie.Approval, expires time.Time) store.StandingRule {
 	b.t.Helper()
 	var under *regie.Scope
 	for i, scope := range asked.Reviews[0].Preview.Scopes {
@@ -45,21 +45,21 @@ func (b *bed) allowBelow(control *client.Client, asked regie.Approval, expires t
 func TestRuleEnds(t *testing.T) {
 	for name, during := range map[string]struct {
 		expires time.Duration
-		act     func(b *bed, engine, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
-		after   func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
+		act     func(b *harness, engine, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
+		after   func(b *harness, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
 	}{
-		"revoked by another process": {act: func(b *bed, _, client *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
+		"revoked by another process": {act: func(b *harness, _, client *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
 			return client.Rules.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}, By: "bob"})
 		}},
-		"expired": {expires: 2 * time.Second, act: func(_ *bed, _, _ *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
+		"expired": {expires: 2 * time.Second, act: func(_ *harness, _, _ *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
 			<-time.After(time.Until(rule.ExpiresAt)) // the work takes longer than the rule holds
 			return nil
 		}},
 		"revoked while the run is paused": {
-			act: func(b *bed, engine, _ *app.Conn, run dispatch.Run, _ store.StandingRule) error {
+			act: func(b *harness, engine, _ *app.Conn, run dispatch.Run, _ store.StandingRule) error {
 				return engine.Service().Rounds.Pause(access.AsOwner(b.t.Context()), run.RoundID)
 			},
-			after: func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error {
+			after: func(b *harness, client *app.Conn, run dispatch.Run, rule store.StandingRule) error {
 				b.state(client, run.SessionID, regie.SessionPaused)
 				if err := client.Rules.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}}); err != nil {
 					return err
@@ -73,10 +73,10 @@ func TestRuleEnds(t *testing.T) {
 			act := action(t, "test.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 				return tool.Result{Content: "done"}, (<-acting)()
 			}, nil)
-			b := newBed(t, newModel(t,
-				says("", write("a", "docs/a.txt", "one\n")),
-				says("", write("b", "docs/b.txt", "two\n"), call{"x", "test__act", `{}`}, write("c", "docs/c.txt", "three\n"), write("d", "docs/d.txt", "four\n")),
-				says("ok")), act)
+			b := newHarness(t, newModel(t,
+				replyWith("", write("a", "docs/a.txt", "one\n")),
+				replyWith("", write("b", "docs/b.txt", "two\n"), call{"x", "test__act", `{}`}, write("c", "docs/c.txt", "three\n"), write("d", "docs/d.txt", "four\n")),
+				replyWith("ok")), act)
 			engine, client := b.connect(), b.connect()
 			run := b.send(client, b.request(approval.Policy{Allow: []string{"test.*"}}))
 			asked := b.parked(client, run.SessionID).Approvals[0]
@@ -113,7 +113,7 @@ func TestRuleEnds(t *testing.T) {
 // TestRulesRefuse revokes as one must not.
 func TestRulesRefuse(t *testing.T) {
 	t.Parallel()
-	conn := newBed(t, newModel(t)).connect()
+	conn := newHarness(t, newModel(t)).connect()
 	for name, c := range map[string]struct {
 		ids  []regie.ID
 		code regie.Code
@@ -131,7 +131,7 @@ func TestRulesRefuse(t *testing.T) {
 // TestAlteredRule widens a rule behind the store's back: the list says so, and each run's page.
 func TestAlteredRule(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "docs/a.txt", "one\n")), replyWith("ok")))
 	conn, run := b.start(approval.Policy{})
 	rule := b.allowBelow(conn.Client, b.parked(conn, run.SessionID).Approvals[0], time.Now().Add(time.Hour))
 	b.await(conn, run)

@@ -108,8 +108,8 @@ func (m *model) count() int {
 
 type call struct{ id, name, arguments string }
 
-// says streams a text and calls, in good order.
-func says(text string, calls ...call) http.HandlerFunc {
+// replyWith streams a text and calls, in good order.
+func replyWith(text string, calls ...call) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		reason := "stop"
@@ -162,8 +162,8 @@ func once(first, then http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// bed is a workspace, a data directory and the settings for a model.
-type bed struct {
+// harness is a workspace, a data directory and the settings for a model.
+type harness struct {
 	t        *testing.T
 	root     string
 	settings config.Config
@@ -172,9 +172,9 @@ type bed struct {
 	spoken regie.Dialect // that requests force
 }
 
-func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
+func newHarness(t *testing.T, m *model, tools ...tool.Tool) *harness {
 	t.Helper()
-	b := &bed{t: t, root: t.TempDir(), tools: tools}
+	b := &harness{t: t, root: t.TempDir(), tools: tools}
 	env := map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_BASE_URL": m.server.URL + "/v1", "REGIE_MODEL": "scripted"}
 	var err error
 	if b.settings, err = config.Load(func(name string) string { return env[name] }, config.Flags{}); err != nil {
@@ -188,7 +188,7 @@ func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
 
 // alters says that a test alters the embedded store's file from outside; on another store it is
 // skipped.
-func (b *bed) alters() {
+func (b *harness) alters() {
 	b.t.Helper()
 	if b.settings.Database != "" {
 		b.t.Skip("alters SQLite's file")
@@ -197,10 +197,10 @@ func (b *bed) alters() {
 
 // connect attaches to the data directory; the first to do so is the engine. The end of the test
 // closes the connection.
-func (b *bed) connect() *app.Conn { return b.attach(app.Options{}) }
+func (b *harness) connect() *app.Conn { return b.attach(app.Options{}) }
 
 // attach connects with further options.
-func (b *bed) attach(options app.Options) *app.Conn {
+func (b *harness) attach(options app.Options) *app.Conn {
 	b.t.Helper()
 	options.Config = b.settings
 	if options.Tools == nil {
@@ -216,7 +216,7 @@ func (b *bed) attach(options app.Options) *app.Conn {
 }
 
 // send stores a request.
-func (b *bed) send(control service, in dispatch.RunRequest) dispatch.Run {
+func (b *harness) send(control service, in dispatch.RunRequest) dispatch.Run {
 	b.t.Helper()
 	run, err := control.Submit(b.t.Context(), in)
 	fatal(b.t, err)
@@ -224,21 +224,21 @@ func (b *bed) send(control service, in dispatch.RunRequest) dispatch.Run {
 }
 
 // start connects and submits a request.
-func (b *bed) start(policy approval.Policy) (*app.Conn, dispatch.Run) {
+func (b *harness) start(policy approval.Policy) (*app.Conn, dispatch.Run) {
 	b.t.Helper()
 	conn := b.connect()
 	return conn, b.send(conn, b.request(policy))
 }
 
 // startAsked is start of a run that asks a person about its calls.
-func (b *bed) startAsked(policy approval.Policy) (*app.Conn, dispatch.Run, regie.Approval) {
+func (b *harness) startAsked(policy approval.Policy) (*app.Conn, dispatch.Run, regie.Approval) {
 	b.t.Helper()
 	conn, run := b.start(policy)
 	return conn, run, b.parked(conn, run.SessionID).Approvals[0]
 }
 
 // round reads what is stored of a round.
-func (b *bed) round(control service, id regie.ID) store.RoundView {
+func (b *harness) round(control service, id regie.ID) store.RoundView {
 	b.t.Helper()
 	view, err := control.Get(b.t.Context(), id)
 	fatal(b.t, err)
@@ -255,7 +255,7 @@ func fatal(t *testing.T, err error) {
 
 // watched are the models of the settings; every prompt to one of them must be legal for every
 // vendor.
-func (b *bed) watched() func(name string) (provider.Provider, error) {
+func (b *harness) watched() func(name string) (provider.Provider, error) {
 	models := app.Models(b.settings)
 	return func(name string) (provider.Provider, error) {
 		p, err := models(name)
@@ -266,7 +266,7 @@ func (b *bed) watched() func(name string) (provider.Provider, error) {
 	}
 }
 
-func (b *bed) request(policy approval.Policy) dispatch.RunRequest {
+func (b *harness) request(policy approval.Policy) dispatch.RunRequest {
 	return dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: b.root, FoundBy: "directory", Text: "do it", Agent: "main",
 		Provider: b.settings.Provider, Model: b.settings.Model, Policy: policy,
@@ -276,7 +276,7 @@ func (b *bed) request(policy approval.Policy) dispatch.RunRequest {
 var everything = approval.Policy{Allow: []string{"*.*"}}
 
 // run submits a request, waits for the end of its round, and returns what happened.
-func (b *bed) run(policy approval.Policy) store.RoundView {
+func (b *harness) run(policy approval.Policy) store.RoundView {
 	b.t.Helper()
 	conn := b.connect()
 	defer func() {
@@ -291,7 +291,7 @@ func (b *bed) run(policy approval.Policy) store.RoundView {
 var errSeen = errors.New("seen")
 
 // until reads a session's events until one satisfies want.
-func (b *bed) until(control service, session regie.ID, want func(*regie.Event) bool) {
+func (b *harness) until(control service, session regie.ID, want func(*regie.Event) bool) {
 	b.t.Helper()
 	err := control.Events(b.t.Context(), session, 0, func(item dispatch.Item) error {
 		if item.Event != nil && want(item.Event) {
@@ -315,7 +315,7 @@ func unlikeWritten(t *testing.T, control service, owner regie.ID) string {
 }
 
 // positionOf returns where a message stands in the log of its session.
-func (b *bed) positionOf(control service, session, message regie.ID) int64 {
+func (b *harness) positionOf(control service, session, message regie.ID) int64 {
 	b.t.Helper()
 	views, err := control.Messages(b.t.Context(), dispatch.MessagesRequest{SessionID: session})
 	fatal(b.t, err)
@@ -329,7 +329,7 @@ func (b *bed) positionOf(control service, session, message regie.ID) int64 {
 }
 
 // await waits for the end of a round.
-func (b *bed) await(control service, run dispatch.Run) store.RoundView {
+func (b *harness) await(control service, run dispatch.Run) store.RoundView {
 	b.t.Helper()
 	b.until(control, run.SessionID, func(e *regie.Event) bool {
 		var body struct {
@@ -348,7 +348,7 @@ func (b *bed) await(control service, run dispatch.Run) store.RoundView {
 const envChild = "REGIE_TEST_CHILD"
 
 // child is this test once more, in a process of its own that is told something (isChild).
-func (b *bed) child(told any) *exec.Cmd {
+func (b *harness) child(told any) *exec.Cmd {
 	b.t.Helper()
 	data, err := json.Marshal(told)
 	fatal(b.t, err)

@@ -33,7 +33,7 @@ func (h *house) raw(said string) net.Conn {
 // and the connection ends soon.
 func TestRefusalsWaitForNoBody(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	_, chatless := h.with("metrics", "metrics")
 	var shown http.Request
 	shown.Header = http.Header{}
@@ -73,7 +73,7 @@ func TestRefusalsWaitForNoBody(t *testing.T) {
 // and the connection of who is let in goes on.
 func TestRefusedBodyIsRead(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	conn := h.raw("POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200000))
 	if said, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(said), "HTTP/1.1 401 ") {
 		t.Errorf("%v: %s", err, said)

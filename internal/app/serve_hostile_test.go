@@ -26,7 +26,7 @@ import (
 // and the server goes on.
 func TestPipelinedStream(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	for _, path := range []string{"/api/v1/events", "/api/v1/sessions/" + h.session() + "/events"} {
 		request := "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + h.token + "\r\n\r\n"
 		said, _ := io.ReadAll(h.raw(request + request)) // it ends, with whatever was said before
@@ -84,7 +84,7 @@ func TestGuardTimes(t *testing.T) {
 // is removed; one that begins behind the log's end is refused.
 func TestStreamsThatEnd(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
+	b := newHarness(t, newModel(t, replyWith("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
 	asked := h.parks(session, "write")
@@ -117,7 +117,7 @@ func TestStreamsThatEnd(t *testing.T) {
 // TestOwnDirectory: what decides what agents may do is no workspace of theirs, and no file of one.
 func TestOwnDirectory(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	dir := filepath.Dir(app.TokenPath(h.settings.DataDir))
 	for _, path := range []string{dir, filepath.Join(dir, "blobs")} {
 		body, _ := json.Marshal(map[string]string{"path": path})
@@ -132,7 +132,7 @@ func TestOwnDirectory(t *testing.T) {
 // its own in the data directory. All of that is closed, what other engines keep beside it too.
 func TestOwnDirectoryOfOthers(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	around := t.TempDir()
 	home := filepath.Join(around, "data")
 	b.settings.DataHome, b.settings.DataDir = home, filepath.Join(home, "postgres-0123456789ab")
@@ -159,7 +159,7 @@ func TestOwnDirectoryOfOthers(t *testing.T) {
 // by no other name either (decision 32).
 func TestWorkspaceByName(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("done"))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("done"))).serve("127.0.0.1:0")
 	link := filepath.Join(t.TempDir(), "link")
 	fatal(t, os.Symlink(h.settings.DataDir, link))
 	file := filepath.Join(t.TempDir(), "file")
@@ -176,7 +176,7 @@ func TestWorkspaceByName(t *testing.T) {
 // TestHostileLines says to a server what no client's library does: each is answered at once, with a
 // code, and nothing is done.
 func TestHostileLines(t *testing.T) {
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	session := h.session()
 	for name, c := range map[string]struct{ line, header, body, status, code string }{
 		// net/http's own answer, in front of ours

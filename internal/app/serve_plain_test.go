@@ -24,7 +24,7 @@ func TestPlainEnds(t *testing.T) {
 		}
 	}
 	asked := make(chan struct{}, 1)
-	h := newBed(t, newModel(t, once(half, says("The answer is 42, and this is why.")), once(refuses(http.StatusUnauthorized, `{"error":{"message":"wrong key"}}`), hangs(asked)))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, once(half, replyWith("The answer is 42, and this is why.")), once(refuses(http.StatusUnauthorized, `{"error":{"message":"wrong key"}}`), hangs(asked)))).serve("127.0.0.1:0")
 	session := h.session()
 	tell := func(said string, each func(line string)) string {
 		t.Helper()

@@ -62,7 +62,7 @@ func kinds(frames []string) (out []string) {
 // of ten lines reads.
 func TestMessageStream(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("Nothing there."), says("Still nothing."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}), replyWith("Nothing there."), replyWith("Still nothing."))).serve("127.0.0.1:0")
 	session := h.session()
 	status, got := h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"what is here?"}`, nil, carrying("Accept", "text/event-stream"))
 	var durable []string // deltas of a quick reply may come with its message alone
@@ -123,9 +123,9 @@ func TestStreamOverRestart(t *testing.T) {
 		case <-r.Context().Done():
 			return
 		}
-		says("two")(w, r)
+		replyWith("two")(w, r)
 	}
-	b := newBed(t, newModel(t, slowly))
+	b := newHarness(t, newModel(t, slowly))
 	h := b.serve("127.0.0.1:0")
 	addr := strings.TrimPrefix(h.served.URL, "http://")
 	session := h.session()
@@ -183,7 +183,7 @@ func TestStreamOverRestart(t *testing.T) {
 // TestWebSocket follows two sessions and all of them on one connection.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Done."))).serve("127.0.0.1:0")
 	one, other := h.session(), h.session()
 	conn := h.websocket(h.token)
 	say := func(format string, args ...any) {

@@ -17,21 +17,21 @@ import (
 	"github.com/regie-run/regie/internal/app"
 )
 
-// house is a bed that is being served.
+// house is a harness that is being served.
 type house struct {
-	*bed
+	*harness
 	engine *app.Engine
 	served *app.Served
 	token  string
 }
 
-func (b *bed) serve(addr string) *house {
+func (b *harness) serve(addr string) *house {
 	b.t.Helper()
 	return b.serveOn(app.ServeConfig{Addr: addr, Version: "test"}, nil)
 }
 
 // serveOn serves in a way of its own, with an engine that is opened so.
-func (b *bed) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
+func (b *harness) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
 	b.t.Helper()
 	options := app.Options{Config: b.settings, Tools: b.tools, Models: b.watched()}
 	if change != nil {
@@ -40,7 +40,7 @@ func (b *bed) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
 	engine, err := app.OpenEngine(b.t.Context(), options)
 	fatal(b.t, err)
 	b.t.Cleanup(func() { _ = engine.Close() }) // a test that closes it says what came of that
-	h := &house{bed: b, engine: engine}
+	h := &house{harness: b, engine: engine}
 	h.served, err = engine.Serve(b.t.Context(), c)
 	fatal(b.t, err)
 	h.token, err = app.ReadToken(b.settings.DataDir)
@@ -89,7 +89,7 @@ func (h *house) json(method, path, body string, status int, into any, changes ..
 	}
 }
 
-// session makes a session in the bed's workspace.
+// session makes a session in the harness's workspace.
 func (h *house) session() string {
 	h.t.Helper()
 	var place regie.Workspace
@@ -140,7 +140,7 @@ func host(name string) func(*http.Request) { return func(r *http.Request) { r.Ho
 // TestServeKeepsOut asks for everything as those do who have no business there (spec 11.2, 12.5).
 func TestServeKeepsOut(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	port := h.served.URL[strings.LastIndexByte(h.served.URL, ':'):]
 	own := "http://127.0.0.1" + port
 	nobody := func(r *http.Request) { r.Header.Del("Authorization") }
@@ -187,7 +187,7 @@ func TestServeKeepsOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := *h
-			h.bed = &bed{t: t}
+			h.harness = &harness{t: t}
 			response := h.ask(c.method, c.path, "", c.changes...) //nolint:bodyclose // at the end of the test
 			body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 			if err != nil || response.StatusCode != c.status || c.code != "" && !strings.Contains(string(body), `"code":"`+string(c.code)+`"`) {
@@ -207,7 +207,7 @@ func TestServeKeepsOut(t *testing.T) {
 // not used.
 func TestServeToken(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	info, err := os.Stat(app.TokenPath(b.settings.DataDir))
 	if err != nil || info.Mode().Perm() != 0o600 || len(h.token) < 40 {
@@ -232,7 +232,7 @@ func TestServeToken(t *testing.T) {
 // on is said.
 func TestServeWhere(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	taken := strings.TrimPrefix(h.served.URL, "http://")
 	for addr, want := range map[string]regie.Code{
@@ -243,7 +243,7 @@ func TestServeWhere(t *testing.T) {
 			t.Errorf("%s: %v, want %s", addr, err, want)
 		}
 	}
-	wide := newBed(t, newModel(t)).serveOn(app.ServeConfig{Addr: "0.0.0.0:0", PlainHTTP: true, Hosts: []string{"regie.example"}}, nil)
+	wide := newHarness(t, newModel(t)).serveOn(app.ServeConfig{Addr: "0.0.0.0:0", PlainHTTP: true, Hosts: []string{"regie.example"}}, nil)
 	port := wide.served.URL[strings.LastIndexByte(wide.served.URL, ':'):]
 	wide.served.URL = "http://127.0.0.1" + port
 	for name, want := range map[string]int{"0.0.0.0" + port: 403, "[::]" + port: 403, "127.0.0.1" + port: 200, "regie.example": 200, "other.example": 403} {
@@ -270,7 +270,7 @@ func TestSetupLinkIsReachable(t *testing.T) {
 		{"0.0.0.0:0", []string{"my.example", "other.example"}, "my.example"},
 		{"127.0.0.1:0", []string{"2001:db8::1"}, "[2001:db8::1]"},
 	} {
-		h := newBed(t, newModel(t)).serveOn(app.ServeConfig{Addr: c.addr, PlainHTTP: true, Hosts: c.hosts}, nil)
+		h := newHarness(t, newModel(t)).serveOn(app.ServeConfig{Addr: c.addr, PlainHTTP: true, Hosts: c.hosts}, nil)
 		later, err := h.engine.LinkBrowser(t.Context())
 		fatal(t, err)
 		at, _ := url.Parse(h.served.URL)
@@ -318,7 +318,7 @@ func (h *house) asks(browser *http.Client, method, path string, form url.Values,
 // scripts and no other site.
 func TestSetupLink(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	browser := h.browser()
 	link, err := url.Parse(h.served.Setup)
 	fatal(t, err)

@@ -28,7 +28,7 @@ func TestSilentWebSocket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+			h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 			made, _ := h.with("follower", regie.ScopeRead)
 			_, read := h.upgraded(made.Secret)
 			began := time.Now()

@@ -47,7 +47,7 @@ func (h *house) begins(as func(*http.Request)) (response, session string) {
 // as if not there, but for what the scopes of that open: speaking in it needs chat, reading read,
 // removing admin.
 func TestCompletionsOwnSessions(t *testing.T) {
-	h := newBed(t, newModel(t, says("Hello."), says("Still here."), says("Chatting."), says("A fork."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Hello."), replyWith("Still here."), replyWith("Chatting."), replyWith("A fork."))).serve("127.0.0.1:0")
 	first, one := h.with("one", regie.ScopeCompletions)
 	_, two := h.with("two", regie.ScopeCompletions)
 	_, reader := h.with("reader", regie.ScopeCompletions, regie.ScopeRead)
@@ -124,7 +124,7 @@ func TestCompletionsOwnSessions(t *testing.T) {
 
 // TestCompletionsForgetTheirOwn: a token with completions alone removes what it began.
 func TestCompletionsForgetTheirOwn(t *testing.T) {
-	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Hello."))).serve("127.0.0.1:0")
 	_, one := h.with("one", regie.ScopeCompletions)
 	response, session := h.begins(one)
 	h.json("DELETE", "/v1/responses/"+response, "", 200, nil, one)
@@ -134,7 +134,7 @@ func TestCompletionsForgetTheirOwn(t *testing.T) {
 // TestCompletionsCallsOfAnother: who brings the history of another token's session, with the
 // results of its calls, begins a session of its own.
 func TestCompletionsCallsOfAnother(t *testing.T) {
-	h := newBed(t, newModel(t, says("", call{"w", "client__get_weather", `{"place":"Lyon"}`}), says("Sunny."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("", call{"w", "client__get_weather", `{"place":"Lyon"}`}), replyWith("Sunny."))).serve("127.0.0.1:0")
 	_, one := h.with("one", regie.ScopeCompletions)
 	_, two := h.with("two", regie.ScopeCompletions)
 	tools, _ := json.Marshal(weather)
@@ -157,8 +157,8 @@ func TestCompletionsCallsOfAnother(t *testing.T) {
 
 // TestStopGivesBackOnesOwn: to who may not read, a stop gives back what they said themselves.
 func TestStopGivesBackOnesOwn(t *testing.T) {
-	first := hold(says("Never."))
-	h := newBed(t, newModel(t, first.serve(0))).serve("127.0.0.1:0")
+	first := hold(replyWith("Never."))
+	h := newHarness(t, newModel(t, first.serve(0))).serve("127.0.0.1:0")
 	_, chatter := h.with("chatter", regie.ScopeChat)
 	path := "/api/v1/sessions/" + h.session()
 	h.json("POST", path+"/messages", `{"content":"the owner's question"}`, 202, nil)
@@ -177,7 +177,7 @@ func TestStopGivesBackOnesOwn(t *testing.T) {
 // them.
 func TestSessionIDTaken(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	place, path := h.placeAt(h.root), strconv.Quote(h.root)
 	_, chatter := h.with("chatter", regie.ScopeChat)
 	_, reader := h.with("reader", regie.ScopeRead)
@@ -239,7 +239,7 @@ func calls(t *testing.T, session *sdk.ClientSession) func(tool string, arguments
 // speaking in it and stopping it needs chat, reading read.
 func TestMCPOwnSessions(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("A secret."), says("Mine."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("A secret."), replyWith("Mine."))).serve("127.0.0.1:0")
 	theirs := h.session()
 	h.read("POST", "/api/v1/sessions/"+theirs+"/messages", `{"content":"hi"}`, nil, carrying("Accept", "text/event-stream"))
 	alone, _ := h.with("alone", regie.ScopeMCP)
@@ -282,7 +282,7 @@ func TestMCPOwnSessions(t *testing.T) {
 // is as one that is not there.
 func TestMCPSessionOfAnother(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	_, one := h.with("one", regie.ScopeMCP)
 	_, two := h.with("two", regie.ScopeMCP)
 	speaks := func(r *http.Request) {

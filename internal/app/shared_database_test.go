@@ -16,10 +16,10 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// shared is a bed on PostgreSQL whose schema is made, and a connection beside it.
-func shared(t *testing.T, m *model) (*bed, *sql.DB) {
+// shared is a harness on PostgreSQL whose schema is made, and a connection beside it.
+func shared(t *testing.T, m *model) (*harness, *sql.DB) {
 	t.Helper()
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	b.settings.Database = storetest.Postgres(t)
 	fatal(t, b.connect().Close())
 	db, err := sql.Open("pgx", b.settings.Database)
@@ -79,7 +79,7 @@ func TestAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
 	var first atomic.Bool
-	answer := says("ok")
+	answer := replyWith("ok")
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		if first.CompareAndSwap(false, true) {
 			close(asked)
@@ -88,7 +88,7 @@ func TestAwayAtTheStart(t *testing.T) {
 		}
 		answer(w, r)
 	})
-	b := newBed(t, m)
+	b := newHarness(t, m)
 	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
 	b.settings.Database = database
 	before := b.connect()
@@ -112,7 +112,7 @@ func TestAwayAtTheStart(t *testing.T) {
 }
 
 // comes returns a round once it has ended, over a database that is away for a while.
-func (b *bed) comes(conn *app.Conn, run dispatch.Run) store.RoundView {
+func (b *harness) comes(conn *app.Conn, run dispatch.Run) store.RoundView {
 	b.t.Helper()
 	long := time.After(time.Minute)
 	for {

@@ -41,8 +41,8 @@ func needsSandbox(t *testing.T) {
 func TestShellRules(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	b := newBed(t, newModel(t,
-		says("", runs("a", "echo one", 5)), says("", runs("b", "echo  'one'", 6)), says("", runs("c", "echo one; echo two", 6)), says("", runs("d", "echo one two", 6)), says("ok")))
+	b := newHarness(t, newModel(t,
+		replyWith("", runs("a", "echo one", 5)), replyWith("", runs("b", "echo  'one'", 6)), replyWith("", runs("c", "echo one; echo two", 6)), replyWith("", runs("d", "echo one two", 6)), replyWith("ok")))
 	conn, run, asked := b.startAsked(approval.Policy{})
 	scopes := asked.Reviews[0].Preview.Scopes
 	if len(scopes) != 2 || scopes[1].Kind != regie.ScopeArgv {
@@ -93,7 +93,7 @@ func TestShellRules(t *testing.T) {
 func TestShellUnattended(t *testing.T) {
 	t.Parallel()
 	t.Run("without a sandbox", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("", runs("a", "echo one > new", 5)), says("", call{"c", "session__complete", `{"summary":"done"}`})))
+		b := newHarness(t, newModel(t, replyWith("", runs("a", "echo one > new", 5)), replyWith("", call{"c", "session__complete", `{"summary":"done"}`})))
 		b.settings.File.Shell.Sandbox = "none"
 		view := b.ask(b.unattended(regie.DialectNative))
 		if got := view.Exchanges[0].Calls[0]; got.State != regie.CallFailed || got.Error.Code != regie.CodeNoSandbox {
@@ -105,7 +105,7 @@ func TestShellUnattended(t *testing.T) {
 	})
 	t.Run("in a sandbox", func(t *testing.T) {
 		needsSandbox(t)
-		b := newBed(t, newModel(t, says("", runs("a", "echo one > new", 5)), says("", call{"c", "session__complete", `{"summary":"done"}`})))
+		b := newHarness(t, newModel(t, replyWith("", runs("a", "echo one > new", 5)), replyWith("", call{"c", "session__complete", `{"summary":"done"}`})))
 		view := b.ask(b.unattended(regie.DialectNative))
 		if got := view.Exchanges[0].Calls[0]; got.State != regie.CallSucceeded {
 			t.Errorf("got %s %+v", got.State, got.Error)
@@ -117,7 +117,7 @@ func TestShellUnattended(t *testing.T) {
 // so.
 func TestShellUnconfined(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", runs("a", "echo one", 5)), replyWith("ok")))
 	b.settings.File.Shell.Sandbox = "none"
 	conn, run, asked := b.startAsked(everything)
 	review := asked.Reviews[0]
@@ -136,7 +136,7 @@ func TestShellKilled(t *testing.T) {
 		askForEver(t, told)
 	}
 	needsSandbox(t)
-	b := newBed(t, newModel(t, says("", runs("a", "echo x >> ran; while :; do echo y >> alive; sleep 0.02; done", 60)), says("ok")))
+	b := newHarness(t, newModel(t, replyWith("", runs("a", "echo x >> ran; while :; do echo y >> alive; sleep 0.02; done", 60)), replyWith("ok")))
 	in := b.request(everything)
 	child := b.child(asking{b.settings, in})
 	fatal(t, child.Start())
@@ -173,7 +173,7 @@ func TestShellKilled(t *testing.T) {
 }
 
 // lastRound is the only round of a session.
-func (b *bed) lastRound(conn *app.Conn, session regie.ID) (round regie.ID) {
+func (b *harness) lastRound(conn *app.Conn, session regie.ID) (round regie.ID) {
 	b.t.Helper()
 	b.until(conn, session, func(e *regie.Event) bool {
 		var body struct {

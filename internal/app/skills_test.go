@@ -18,7 +18,7 @@ import (
 )
 
 // file writes a file of the workspace.
-func (b *bed) file(name, text string) {
+func (b *harness) file(name, text string) {
 	b.t.Helper()
 	at := filepath.Join(b.root, name)
 	fatal(b.t, os.MkdirAll(filepath.Dir(at), 0o700))
@@ -26,7 +26,7 @@ func (b *bed) file(name, text string) {
 }
 
 // trust is a person's decision about what stands in the workspace.
-func (b *bed) trust() {
+func (b *harness) trust() {
 	b.t.Helper()
 	seen, err := app.LookProject(b.settings, b.root)
 	if err == nil {
@@ -36,7 +36,7 @@ func (b *bed) trust() {
 }
 
 // ran does a job to its end, or to where it waits.
-func (b *bed) ran(conn *app.Conn, policy approval.Policy) dispatch.Run {
+func (b *harness) ran(conn *app.Conn, policy approval.Policy) dispatch.Run {
 	b.t.Helper()
 	in := b.request(policy)
 	in.Dialect = b.spoken
@@ -72,18 +72,18 @@ func follower(t *testing.T) *model {
 	}
 	m = newModel(
 		t,
-		step("- sealing: How letters are sealed here.", func() http.HandlerFunc { return says("", call{"a", "skills__read_skill", `{"name":"sealing"}`}) }),
+		step("- sealing: How letters are sealed here.", func() http.HandlerFunc { return replyWith("", call{"a", "skills__read_skill", `{"name":"sealing"}`}) }),
 		step("Read references/word.md, and write", func() http.HandlerFunc {
-			return says("", call{"b", "skills__read_skill", `{"name":"sealing","file":"references/word.md"}`})
+			return replyWith("", call{"b", "skills__read_skill", `{"name":"sealing","file":"references/word.md"}`})
 		}),
 		step("the word is", func() http.HandlerFunc {
 			found := word.FindStringSubmatch(m.last())
 			if found == nil {
-				return says("There is no word.")
+				return replyWith("There is no word.")
 			}
-			return says("", write("c", "seal.txt", found[1]))
+			return replyWith("", write("c", "seal.txt", found[1]))
 		}),
-		says("Sealed."),
+		replyWith("Sealed."),
 	)
 	return m
 }
@@ -93,7 +93,7 @@ func follower(t *testing.T) *model {
 func TestSkillIsFollowed(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{".regie/skills", ".agents/skills"} {
-		b := newBed(t, follower(t))
+		b := newHarness(t, follower(t))
 		b.file(dir+"/sealing/SKILL.md", sealing)
 		b.file(dir+"/sealing/references/word.md", "the word is MAPLE-7\n")
 		b.trust()
@@ -139,7 +139,7 @@ func TestProjectRules(t *testing.T) {
 		{"the user forbids", "", rules(`{tool: files.write_file, decision: forbid}`), everything, false, "DENIED"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b := newBed(t, newModel(t, says("", write("a", "docs/a.md", "one\n")), says("Done.")))
+			b := newHarness(t, newModel(t, replyWith("", write("a", "docs/a.md", "one\n")), replyWith("Done.")))
 			b.configured(row.user)
 			if row.project != "" {
 				b.file(".regie/regie.yaml", row.project)
@@ -163,7 +163,7 @@ func TestProjectRules(t *testing.T) {
 }
 
 // configured gives the user's own file some text.
-func (b *bed) configured(text string) {
+func (b *harness) configured(text string) {
 	b.t.Helper()
 	if text == "" {
 		return
@@ -185,7 +185,7 @@ func (b *bed) configured(text string) {
 // file that does not fit any more has everything asked about; a run does not begin under it.
 func TestProjectRulesOfNow(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("", write("b", "b.txt", "two\n")), says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("", write("b", "b.txt", "two\n")), replyWith("Done.")))
 	b.file(".regie/regie.yaml", "approvals: {rules: [{tool: files.write_file, path: a.txt, decision: ask}]}\n")
 	conn := b.connect()
 	run := b.ran(conn, everything)
@@ -199,7 +199,7 @@ func TestProjectRulesOfNow(t *testing.T) {
 		t.Error(err)
 	}
 
-	b = newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("", write("b", "b.txt", "two\n")), says("Done.")))
+	b = newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("", write("b", "b.txt", "two\n")), replyWith("Done.")))
 	b.file(".regie/regie.yaml", "approvals: {rules: [{tool: files.write_file, path: a.txt, decision: ask}]}\n")
 	other := b.connect()
 	run = b.ran(other, everything)
@@ -219,8 +219,8 @@ func TestProjectRulesOfNow(t *testing.T) {
 // user's own, and where a model is asked never changes.
 func TestProjectAgent(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("Done."))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("Done."))
+	b := newHarness(t, m)
 	b.configured("agents: {main: {instructions: Be kind.}}\nlimits: {chat: {max_tool_calls: 5}}\n")
 	b.file(".regie/regie.yaml", "agents: {main: {instructions: Speak of seals., provider: elsewhere, language: fr}}\nproviders: {elsewhere: {type: openai, base_url: \"http://127.0.0.1:1\"}}\n"+
 		"limits: {chat: {max_tool_calls: 2, max_autonomous_roundtrips: 900}}\nworkspace: {time_zone: Asia/Tokyo}\n")
@@ -247,7 +247,7 @@ func TestProjectAgent(t *testing.T) {
 // TestProjectFileNamed: where one file is named, it is the only one (spec 13).
 func TestProjectFileNamed(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("Done.")))
 	b.file(".regie/regie.yaml", "approvals: {rules: [{tool: files.write_file, decision: forbid}]}\n")
 	b.settings.Apart = true
 	conn := b.connect()
@@ -261,7 +261,7 @@ func TestProjectFileNamed(t *testing.T) {
 // under it.
 func TestProjectCap(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("Done.")))
 	b.file(".regie/regie.yaml", "budget: {usd_per_round: 0.01}\n")
 	conn := b.connect()
 	if _, err := conn.Submit(t.Context(), b.request(everything)); regie.CodeOf(err) != regie.CodePriceUnknown {

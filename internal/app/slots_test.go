@@ -26,13 +26,13 @@ func (c *counted) step(step http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// startRun submits the bed's job.
-func (b *bed) startRun(conn service, policy approval.Policy) dispatch.Run {
+// startRun submits the harness's job.
+func (b *harness) startRun(conn service, policy approval.Policy) dispatch.Run {
 	b.t.Helper()
 	return b.submit(conn, func(in *dispatch.RunRequest) { in.Policy = policy })
 }
 
-func (b *bed) submit(conn service, change func(*dispatch.RunRequest)) dispatch.Run {
+func (b *harness) submit(conn service, change func(*dispatch.RunRequest)) dispatch.Run {
 	b.t.Helper()
 	in := b.request(everything)
 	if change != nil {
@@ -44,7 +44,7 @@ func (b *bed) submit(conn service, change func(*dispatch.RunRequest)) dispatch.R
 }
 
 // summary is a session as lists have it.
-func (b *bed) summary(conn service, session regie.ID) store.SessionSummary {
+func (b *harness) summary(conn service, session regie.ID) store.SessionSummary {
 	b.t.Helper()
 	list, err := conn.Sessions(b.t.Context(), store.SessionFilter{ID: session})
 	if err != nil || len(list) != 1 {
@@ -65,11 +65,11 @@ func TestQueueSurvives(t *testing.T) {
 		asked <- struct{}{}
 		select {
 		case <-release:
-			says("", list)(w, r)
+			replyWith("", list)(w, r)
 		case <-r.Context().Done():
 		}
-	}), c.step(says("done")))
-	b := newBed(t, m)
+	}), c.step(replyWith("done")))
+	b := newHarness(t, m)
 	b.settings.File.Slots = config.Slots{Automation: 2}
 	conn := b.connect()
 	var runs []dispatch.Run

@@ -27,7 +27,7 @@ func hangs(asked chan<- struct{}) http.HandlerFunc {
 // transaction that ends the round (decision 11).
 func TestStop_CancelsQuestion(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", colour)))
+	b := newHarness(t, newModel(t, replyWith("", colour)))
 	conn := b.connect()
 	defer conn.Close()
 	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Questions: true}))
@@ -51,7 +51,7 @@ func TestStop_CancelsQuestion(t *testing.T) {
 // its followers.
 func TestClosedEngine(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("hello")))
+	b := newHarness(t, newModel(t, replyWith("hello")))
 	conn := b.connect()
 	run := b.startRun(conn, everything)
 	b.await(conn, run)
@@ -82,7 +82,7 @@ func TestClosedEngine(t *testing.T) {
 // message makes exactly one round, whoever runs it.
 func TestSubmissionsMeetClose(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("hello")))
+	b := newHarness(t, newModel(t, replyWith("hello")))
 	first := b.connect()
 	client := b.connect()
 	var group sync.WaitGroup
@@ -118,7 +118,7 @@ func TestClientsOutlastAClosingEngine(t *testing.T) {
 		<-free
 		return tool.Result{Content: "done"}, nil
 	}, nil)
-	b := newBed(t, newModel(t, says("", call{"a", "slow__act", `{}`}), says("ok")), slow)
+	b := newHarness(t, newModel(t, replyWith("", call{"a", "slow__act", `{}`}), replyWith("ok")), slow)
 	engine, client := b.connect(), b.connect()
 	defer client.Close()
 	run := b.startRun(engine, everything)
@@ -140,7 +140,7 @@ func TestClientsOutlastAClosingEngine(t *testing.T) {
 }
 
 // gone waits until an engine that is closing says that it has gone.
-func (b *bed) gone(engine *app.Conn, run dispatch.Run) {
+func (b *harness) gone(engine *app.Conn, run dispatch.Run) {
 	b.t.Helper()
 	for {
 		request := b.request(everything)

@@ -35,8 +35,8 @@ func (h *held) serve(int) http.HandlerFunc {
 	}
 }
 
-// crowded is a job whose prompt passes its budget after some files, and the bed that it runs in.
-func crowded(t *testing.T, summarise func(int) http.HandlerFunc) (*reader, *bed) {
+// crowded is a job whose prompt passes its budget after some files, and the harness that it runs in.
+func crowded(t *testing.T, summarise func(int) http.HandlerFunc) (*reader, *harness) {
 	t.Helper()
 	m := newReader(t, reads(8), summarise)
 	b := library(t, m, config.Budget{ContextTokens: 6000})
@@ -44,7 +44,7 @@ func crowded(t *testing.T, summarise func(int) http.HandlerFunc) (*reader, *bed)
 	return m, b
 }
 
-func (b *bed) begin(conn *app.Conn) dispatch.Run {
+func (b *harness) begin(conn *app.Conn) dispatch.Run {
 	b.t.Helper()
 	request := b.request(everything)
 	request.Text = theJob
@@ -56,7 +56,7 @@ func (b *bed) begin(conn *app.Conn) dispatch.Run {
 // the very next prompt.
 func TestSteeredSummary(t *testing.T) {
 	t.Parallel()
-	h := hold(says("Summary of the notes." + gist))
+	h := hold(replyWith("Summary of the notes." + gist))
 	m, b := crowded(t, h.serve)
 	conn := b.observed()
 	run := b.begin(conn)
@@ -87,14 +87,14 @@ func TestGuardSeesHidden(t *testing.T) {
 		switch {
 		case n == 1, n == 9, n == 11:
 			// a call that fails for good, again when it is hidden, and again in another process
-			return says("", call{fmt.Sprint("f", n), "files__read_file", `{"path":"../../etc/passwd"}`})
+			return replyWith("", call{fmt.Sprint("f", n), "files__read_file", `{"path":"../../etc/passwd"}`})
 		case n < 9:
-			return says("", call{fmt.Sprint("c", n), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, n)})
+			return replyWith("", call{fmt.Sprint("c", n), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, n)})
 		default:
-			return says("", call{fmt.Sprint("w", n), "files__write_file", `{"path":"x","content":"x"}`})
+			return replyWith("", call{fmt.Sprint("w", n), "files__write_file", `{"path":"x","content":"x"}`})
 		}
 	}
-	m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
+	m, b := crowded(t, func(int) http.HandlerFunc { return replyWith("Summary of the notes." + gist) })
 	m.answer = step
 	conn := b.observed()
 	view := b.job(conn, regie.ID{}, theJob)
@@ -117,7 +117,7 @@ func TestSummaryCounts(t *testing.T) {
 	t.Parallel()
 	after, most := 0, int64(0)
 	for _, limited := range []bool{false, true} {
-		m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
+		m, b := crowded(t, func(int) http.HandlerFunc { return replyWith("Summary of the notes." + gist) })
 		conn := b.tuned(regie.Limits{Tokens: most}, nil)
 		view := b.job(conn, regie.ID{}, theJob)
 		fatal(t, conn.Close())

@@ -32,7 +32,7 @@ type tenants struct {
 
 func newTenants(t *testing.T) *tenants {
 	t.Helper()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "x")), says("", write("b", "b.txt", "x")), says("Done.")))
+	b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "x")), replyWith("", write("b", "b.txt", "x")), replyWith("Done.")))
 	n := &tenants{house: b.serve("127.0.0.1:0")}
 	session := n.house.session()
 	n.theirs, n.ours = n.placeAt(b.root), n.placeAt(t.TempDir())

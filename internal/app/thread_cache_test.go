@@ -45,7 +45,7 @@ func (r *readings) take() (whole, messages int) {
 	return whole, messages
 }
 
-func (b *bed) counted() (*app.Conn, *readings) {
+func (b *harness) counted() (*app.Conn, *readings) {
 	r := &readings{}
 	return b.tuned(regie.Limits{}, func(c *engine.Config) { r.Store, c.Store = c.Store, r }), r
 }
@@ -68,17 +68,17 @@ func TestWarmThread(t *testing.T) {
 				if calls++; ends {
 					calls = 0
 					if native {
-						return says(fmt.Sprintf("That was step %d.", step))
+						return replyWith(fmt.Sprintf("That was step %d.", step))
 					}
-					return says(fmt.Sprintf(`{"pre_text":"That was step %d."}`, step))
+					return replyWith(fmt.Sprintf(`{"pre_text":"That was step %d."}`, step))
 				}
 				path := []string{"note1.md", "note2.md", "note3.md", "nothing.md"}[random.IntN(4)]
 				id := []string{"same", fmt.Sprint("c", step)}[random.IntN(2)]
 				if native {
-					return says("", call{id, "files__read_file", fmt.Sprintf(`{"path":%q}`, path)}, call{id + "x", "files__list_files", `{}`})
+					return replyWith("", call{id, "files__read_file", fmt.Sprintf(`{"path":%q}`, path)}, call{id + "x", "files__list_files", `{}`})
 				}
-				return says(fmt.Sprintf(`{"pre_text":"I read.","data_commands":[{"type":"files.read_file","params":{"path":%q}}]}`, path))
-			}, func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n)) })
+				return replyWith(fmt.Sprintf(`{"pre_text":"I read.","data_commands":[{"type":"files.read_file","params":{"path":%q}}]}`, path))
+			}, func(n int) http.HandlerFunc { return replyWith(fmt.Sprintf("Summary %d.", n)) })
 			summarises := seed%2 == 0
 			b := library(t, m, config.Budget{})
 			if summarises {
@@ -124,7 +124,7 @@ func TestWarmThread(t *testing.T) {
 // 2.3).
 func TestOneMoreRound(t *testing.T) {
 	t.Parallel()
-	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
+	m := newReader(t, func(step int) http.HandlerFunc { return replyWith(fmt.Sprint("Answer ", step, ".")) }, nil)
 	b := library(t, m, config.Budget{})
 	conn, read := b.counted()
 	view := b.job(conn, regie.ID{}, "Hello.")
@@ -141,7 +141,7 @@ func TestOneMoreRound(t *testing.T) {
 // process is sent what is stored then.
 func TestWarmUndone(t *testing.T) {
 	t.Parallel()
-	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
+	m := newReader(t, func(step int) http.HandlerFunc { return replyWith(fmt.Sprint("Answer ", step, ".")) }, nil)
 	b := library(t, m, config.Budget{})
 	conn, read := b.counted()
 	session := b.job(conn, regie.ID{}, "Hello.").Session.ID

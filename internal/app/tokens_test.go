@@ -36,7 +36,7 @@ func bearer(secret string) func(*http.Request) { return carrying("Authorization"
 // nowhere, and what it had open ends with it.
 func TestTokenLife(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	made := h.add(control.TokenRequest{Name: "  dash\x1b[31m board ", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeRead}})
 	if made.Token.Name != "dash board" || len(made.Token.Scopes) != 1 || made.Token.Kind != regie.TokenAPI {
 		t.Errorf("made %+v", made.Token)
@@ -92,7 +92,7 @@ func TestTokenLife(t *testing.T) {
 // TestRevokedAtOnce revokes one token after the other where its stream is: each ends before anybody
 // looks again, which is every two seconds.
 func TestRevokedAtOnce(t *testing.T) {
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	began := time.Now()
 	for range 5 {
 		made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
@@ -109,7 +109,7 @@ func TestRevokedAtOnce(t *testing.T) {
 // makes never after that one.
 func TestTokensEnd(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	soon := time.Now().Add(time.Hour).UTC()
 	admin := bearer(h.add(control.TokenRequest{Name: "admin", Scopes: regie.TokenScopes(), ExpiresAt: soon}).Secret)
 	for name, c := range map[string]struct {
@@ -149,7 +149,7 @@ func TestServeNames(t *testing.T) {
 // TestTokensRefused asks for tokens that cannot be, and shows what is none.
 func TestTokensRefused(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	for _, body := range []string{
 		`{}`, `{"name":"x"}`, `{"name":"x","scopes":[]}`, `{"name":"x","scopes":["root"]}`, `{"name":" ","scopes":["read"]}`,
 		`{"name":"x","scopes":["read"],"on_approval":"allow"}`, `{"name":"x","scopes":["read"],"expires_at":"2020-01-01T00:00:00Z"}`,
@@ -182,7 +182,7 @@ func TestTokensRefused(t *testing.T) {
 // some workspaces makes none, sees none and ends only itself.
 func TestTokensGiveNoMore(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t)).serve("127.0.0.1:0")
 	one := h.placeAt(t.TempDir())
 	lead := control.TokenRequest{Name: "lead", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, OnApproval: "deny"}
 	as := bearer(h.add(lead).Secret)
@@ -206,7 +206,7 @@ func TestTokensGiveNoMore(t *testing.T) {
 // does not learn what there is on the machine.
 func TestTokensMakeNoWorkspace(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
+	h := newHarness(t, newModel(t, replyWith("Hello."))).serve("127.0.0.1:0")
 	there, strange := h.placeAt(t.TempDir()), t.TempDir()
 	all := []regie.TokenScope{}
 	for _, scope := range regie.TokenScopes() {
@@ -258,7 +258,7 @@ func (h *house) placeAt(dir string) (place regie.Workspace) {
 // the owner is not.
 func TestTokenLimits(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	b.settings.File.TokenLimits = config.TokenLimits{RequestsPerMinute: 60, ConcurrentStreams: 1}
 	h := b.serve("127.0.0.1:0")
 	as := bearer(h.add(control.TokenRequest{Name: "eager", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
@@ -294,7 +294,7 @@ func TestTokenLimits(t *testing.T) {
 // survives a restart.
 func TestBrowserLeaves(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t))
+	b := newHarness(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	browse := func() *http.Client {
 		t.Helper()
@@ -373,8 +373,10 @@ func TestTokensOnOtherNodes(t *testing.T) {
 // server's where it says nothing (decision 35).
 func TestTokenOfTheEndpoint(t *testing.T) {
 	t.Parallel()
-	again := func() http.HandlerFunc { return says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}) }
-	b := newBed(t, newModel(t, again(), again(), says("I may not."), again(), says("I may not."))) //nolint:gocritic // each is a reply of its own
+	again := func() http.HandlerFunc {
+		return replyWith("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
+	}
+	b := newHarness(t, newModel(t, again(), again(), replyWith("I may not."), again(), replyWith("I may not."))) //nolint:gocritic // each is a reply of its own
 	h := b.serve("127.0.0.1:0")
 	for _, c := range []struct{ policy, want string }{{"park", "WAITING_VALIDATION"}, {"deny", "IDLE"}, {"", "IDLE"}} {
 		made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: c.policy})

@@ -25,15 +25,15 @@ func TestUndoChat(t *testing.T) {
 	t.Parallel()
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
 		t.Run(string(spoken), func(t *testing.T) {
-			writes := says("I write.", over("a", "a.txt", "A1\n"))
-			ok := says("First answer.")
+			writes := replyWith("I write.", over("a", "a.txt", "A1\n"))
+			ok := replyWith("First answer.")
 			if spoken == regie.DialectJSON {
-				writes = says(`{"pre_text":"I write.","keep_control":true,"action_commands":[{"type":"files.write_file","params":{"path":"a.txt","content":"A1\n","mode":"overwrite"}}]}`)
-				ok = says(`{"pre_text":"First answer."}`)
+				writes = replyWith(`{"pre_text":"I write.","keep_control":true,"action_commands":[{"type":"files.write_file","params":{"path":"a.txt","content":"A1\n","mode":"overwrite"}}]}`)
+				ok = replyWith(`{"pre_text":"First answer."}`)
 			}
-			talk := says("Fine.")
+			talk := replyWith("Fine.")
 			if spoken == regie.DialectJSON {
-				talk = says(`{"pre_text":"Fine."}`)
+				talk = replyWith(`{"pre_text":"Fine."}`)
 			}
 			m := newModel(t, slices.Concat([]http.HandlerFunc{talk, writes, ok}, slices.Repeat([]http.HandlerFunc{talk}, 3))...)
 			u := newUndoing(t, m, map[string]string{"a.txt": "A0\n"})
@@ -100,7 +100,7 @@ func (u *undoing) exact(round regie.ID) {
 // TestUndoWaits refuses while a run of the session is open, and names what it waits for.
 func TestUndoWaits(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok"), says("", over("b", "a.txt", "A2\n")), says("done")), map[string]string{"a.txt": "A0\n"})
+	u := newUndoing(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n")), replyWith("ok"), replyWith("", over("b", "a.txt", "A2\n")), replyWith("done")), map[string]string{"a.txt": "A0\n"})
 	session := regie.NewID()
 	first := u.say(session, "go")
 	in := u.request(approval.Policy{})
@@ -134,7 +134,7 @@ func (u *undoing) settled(session regie.ID) {
 // leaves it.
 func TestUndoEffects(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", call{"p", "x__pay", `{"name":"ada"}`}, over("a", "a.txt", "A1\n"), call{"q", "x__mail", `{"name":"bob"}`}), says("ok"), says("that"))
+	m := newModel(t, replyWith("", call{"p", "x__pay", `{"name":"ada"}`}, over("a", "a.txt", "A1\n"), call{"q", "x__mail", `{"name":"bob"}`}), replyWith("ok"), replyWith("that"))
 	u := newUndoing(t, m, nil,
 		action(t, "x.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) { return tool.Result{Content: "paid"}, nil }, nil),
 		action(t, "x.mail", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
@@ -161,7 +161,7 @@ func TestUndoEffects(t *testing.T) {
 // and nothing to undo (decision 17).
 func TestUndoFork(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
+	u := newUndoing(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n")), replyWith("ok")), map[string]string{"a.txt": "A0\n"})
 	session := regie.NewID()
 	run := u.say(session, "go")
 	before, err := u.conn.Session(t.Context(), session)
@@ -196,7 +196,7 @@ func TestUndoFork(t *testing.T) {
 func TestUndoErased(t *testing.T) {
 	t.Parallel()
 	const word = "vermilion"
-	u := newUndoing(t, newModel(t, says("", over("a", word+".txt", word+" one\n")), says("ok")), map[string]string{word + ".txt": word + " zero\n"})
+	u := newUndoing(t, newModel(t, replyWith("", over("a", word+".txt", word+" one\n")), replyWith("ok")), map[string]string{word + ".txt": word + " zero\n"})
 	session := regie.NewID()
 	run := u.say(session, "go")
 	done := u.undo(dispatch.UndoRequest{Target: run.RoundID})

@@ -58,7 +58,7 @@ func TestUndoCommand(t *testing.T) {
 	needsSandbox(t)
 	const script = `echo new > made; mkdir -p deep/er; echo x > deep/er/file; echo more >> kept; rm gone; mv from to; chmod 755 script; ln -s kept link; rm old-link; ` +
 		`rm -r dir; echo secret > .env; echo built > out.o; touch seen`
-	u := newUndoing(t, newModel(t, says("", runs("a", script, 20)), says("ok")), map[string]string{
+	u := newUndoing(t, newModel(t, replyWith("", runs("a", script, 20)), replyWith("ok")), map[string]string{
 		"kept": "a\n", "gone": "b\n", "from": "c\n", "script": "#!\n", "dir/one": "1\n", "dir/two": "2\n", "seen": "s\n", ".env": "KEY=1\n", ".gitignore": "*.o\n", "out.o": "o\n",
 	})
 	fatal(t, os.Symlink("from", filepath.Join(u.root, "old-link")))
@@ -104,7 +104,7 @@ func TestUndoCommand(t *testing.T) {
 func TestUndoSparesOnlyCopies(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	u := newUndoing(t, newModel(t, says("", runs("a", "mv my.log notes.txt; rm -r priv ig; mkdir hollow; echo new > made", 20)), says("ok")),
+	u := newUndoing(t, newModel(t, replyWith("", runs("a", "mv my.log notes.txt; rm -r priv ig; mkdir hollow; echo new > made", 20)), replyWith("ok")),
 		map[string]string{".gitignore": "*.log\nig/\n", "ig/x": "lost\n", "my.log": "the only copy\n", "priv/plan": "secret plan\n"})
 	fatal(t, os.Chmod(filepath.Join(u.root, "priv"), 0o700))
 	run := u.say(regie.NewID(), "do it")
@@ -132,7 +132,7 @@ func TestUndoSparesOnlyCopies(t *testing.T) {
 func TestUndoCommandConflicts(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
-	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > f; ln -s f l; rm gone; chmod 755 mode", 20)), says("ok")), map[string]string{
+	u := newUndoing(t, newModel(t, replyWith("", runs("a", "echo new > f; ln -s f l; rm gone; chmod 755 mode", 20)), replyWith("ok")), map[string]string{
 		"f": "old\n", "gone": "g\n", "mode": "m\n",
 	})
 	before := u.entries()

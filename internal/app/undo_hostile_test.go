@@ -79,7 +79,7 @@ func TestUndoHostile(t *testing.T) {
 		}, "not where it was", never},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := newUndoing(t, newModel(t, says("", over("a", "d/a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"d/a.txt": "A0\n", "other.txt": "mine\n"})
+			u := newUndoing(t, newModel(t, replyWith("", over("a", "d/a.txt", "A1\n"), over("b", "b.txt", "B1\n")), replyWith("ok")), map[string]string{"d/a.txt": "A0\n", "other.txt": "mine\n"})
 			u.say(regie.NewID(), "go")
 			root := u.root
 			fatal(t, c.hinder(u, func(name string) string { return filepath.Join(root, name) }))
@@ -122,7 +122,7 @@ func move(from, to string) string {
 }
 
 // raw goes around the store.
-func (b *bed) raw(query string, args ...any) error {
+func (b *harness) raw(query string, args ...any) error {
 	b.alters()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
 	if err != nil {
@@ -154,7 +154,7 @@ func (u *undoing) refusedQuietly(says string, in dispatch.UndoRequest) {
 	u.verified()
 }
 
-// gated is a bed whose store says when it commits.
+// gated is a harness whose store says when it commits.
 func (u *undoing) gated(gate func(committed, wrote bool) error) {
 	u.t.Helper()
 	fatal(u.t, u.conn.Close())
@@ -165,7 +165,7 @@ func (u *undoing) gated(gate func(committed, wrote bool) error) {
 // stays as it is, the undo says so, the others go back, and what was left can be undone again.
 func TestUndoMeanwhile(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
+	u := newUndoing(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), replyWith("ok")), map[string]string{"a.txt": "A0\n"})
 	u.alters()
 	run := u.say(regie.NewID(), "go")
 	var armed atomic.Bool
@@ -220,7 +220,7 @@ func TestUndoKilled(t *testing.T) {
 	// What the three files hold is kept, the undo is intended, the undo is done: each has a before
 	// and an after.
 	for after := range 9 {
-		u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "n/b.txt", "B1\n"), over("c", "c.txt", "C1\n")), says("ok"), says("again")),
+		u := newUndoing(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n"), over("b", "n/b.txt", "B1\n"), over("c", "c.txt", "C1\n")), replyWith("ok"), replyWith("again")),
 			map[string]string{"a.txt": "A0\n", "c.txt": "C0\n"})
 		zero, session := u.tree(), regie.NewID()
 		run := u.say(session, "go")
@@ -279,7 +279,7 @@ func undoAndDie(t *testing.T, in dying) {
 // whichever comes first, no run begins while an undo is under way, and none is lost.
 func TestUndoAgainstRuns(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, append([]http.HandlerFunc{says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")}, slices.Repeat([]http.HandlerFunc{says("more")}, 8)...)...)
+	m := newModel(t, append([]http.HandlerFunc{replyWith("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), replyWith("ok")}, slices.Repeat([]http.HandlerFunc{replyWith("more")}, 8)...)...)
 	u := newUndoing(t, m, map[string]string{"a.txt": "A0\n"})
 	other := u.connect()
 	session := regie.NewID()

@@ -23,16 +23,16 @@ func over(id, path, content string) call {
 	return call{id, "files__write_file", fmt.Sprintf(`{"path":%q,"content":%q,"mode":"overwrite"}`, path, content)}
 }
 
-// undoing is a bed whose files are compared as a whole.
+// undoing is a harness whose files are compared as a whole.
 type undoing struct {
-	*bed
+	*harness
 	conn    *app.Conn
 	damaged bool // the test has damaged the database
 }
 
 func newUndoing(t *testing.T, m *model, before map[string]string, tools ...tool.Tool) *undoing {
 	t.Helper()
-	u := &undoing{bed: newBed(t, m, tools...)}
+	u := &undoing{harness: newHarness(t, m, tools...)}
 	for name, content := range before {
 		u.put(name, content)
 	}
@@ -135,8 +135,8 @@ func (u *undoing) verified() {
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
-		says("", over("a", "a.txt", "A1\n"), over("b", "new/deep/b.txt", "B1\n")), says("First."),
-		says("", over("c", "a.txt", "A2\n"), over("d", "a.txt", "A3\n"), over("e", "c.txt", "C\n"), call{"f", "files__write_file", `{"path":"new/deep/b.txt","content":"B2\n","mode":"append"}`}), says("Second."))
+		replyWith("", over("a", "a.txt", "A1\n"), over("b", "new/deep/b.txt", "B1\n")), replyWith("First."),
+		replyWith("", over("c", "a.txt", "A2\n"), over("d", "a.txt", "A3\n"), over("e", "c.txt", "C\n"), call{"f", "files__write_file", `{"path":"new/deep/b.txt","content":"B2\n","mode":"append"}`}), replyWith("Second."))
 	u := newUndoing(t, m, map[string]string{"a.txt": "A0\n", "other.txt": "mine\n"})
 	fatal(t, os.Chmod(filepath.Join(u.root, "a.txt"), 0o750))
 	zero, session := u.tree(), regie.NewID()
@@ -189,7 +189,7 @@ func TestUndo(t *testing.T) {
 // what is replaced comes back then.
 func TestUndoConflict(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
+	u := newUndoing(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), replyWith("ok")), map[string]string{"a.txt": "A0\n"})
 	zero := u.tree()
 	u.say(regie.NewID(), "go")
 	u.put("a.txt", "mine\n")
@@ -213,7 +213,7 @@ func TestUndoConflict(t *testing.T) {
 // TestUndoTwice asks for one undo from two terminals, and for the same one again.
 func TestUndoTwice(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
+	u := newUndoing(t, newModel(t, replyWith("", over("a", "a.txt", "A1\n")), replyWith("ok")), map[string]string{"a.txt": "A0\n"})
 	other := u.connect()
 	u.say(regie.NewID(), "go")
 	var wg sync.WaitGroup

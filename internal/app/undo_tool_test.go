@@ -54,7 +54,7 @@ func take(id, name string) call { return call{id, "x__take", `{"name":"` + name 
 // Where somebody puts a directory in a file's place nothing is undone.
 func TestUndoDeleted(t *testing.T) {
 	t.Parallel()
-	m := newModel(t, says("", take("a", "d/a.sh"), take("b", "b.txt"), over("f", "c.txt", "c1\n"), take("g", "c.txt")), says("ok"))
+	m := newModel(t, replyWith("", take("a", "d/a.sh"), take("b", "b.txt"), over("f", "c.txt", "c1\n"), take("g", "c.txt")), replyWith("ok"))
 	u := newUndoing(t, m, map[string]string{"d/a.sh": "echo\n", "b.txt": "b\n", "c.txt": "c0\n"}, taking(t))
 	fatal(t, os.Chmod(filepath.Join(u.root, "d", "a.sh"), 0o700))
 	zero := u.tree()

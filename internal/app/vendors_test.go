@@ -40,7 +40,7 @@ func TestPerplexity(t *testing.T) {
 	server := providertest.NewServer(t, format,
 		providertest.Scene{Text: []string{`{"pre_text":"I look.","data_commands":[{"type":"files.list_files","params":{}}]}`}},
 		providertest.Scene{Text: []string{`{"pre_text":"Two pages `, `say so [1][2]."}`}})
-	b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+	b := &harness{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
 	view := b.run(everything)
 	expect(t, view, regie.EndAnswered, "SUCCEEDED")
 	const want = "Two pages say so [1][2].\n\n[1] https://a.example/1\n[2] https://b.example/2"
@@ -110,7 +110,7 @@ func TestHowAModelIsAsked(t *testing.T) {
 			server := providertest.NewServer(t, &format,
 				providertest.Scene{Thinking: "Hm.", Signature: "c2ln", Calls: []provider.Call{{ID: "w", Name: "files__write_file", Arguments: `{"content":"x","path":"out.txt"}`}}}, providertest.Scene{Text: []string{"Done."}})
 			data := filepath.Join(t.TempDir(), "data")
-			b := &bed{t: t, root: t.TempDir(), settings: fileSettings(t, data, yaml(c.kind, c.vendor, c.tier, server.URL+format.Path, c.model, asks))}
+			b := &harness{t: t, root: t.TempDir(), settings: fileSettings(t, data, yaml(c.kind, c.vendor, c.tier, server.URL+format.Path, c.model, asks))}
 			if from := b.settings.Providers["lab"].Origin["service_tier"]; (from != "") != (c.tier != "") {
 				t.Errorf("the tier is from %q", from)
 			}
@@ -169,7 +169,7 @@ func TestKeyStaysAtItsAddress(t *testing.T) {
 	}
 	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{})
 	fatal(t, err)
-	b := &bed{t: t, root: t.TempDir(), settings: settings}
+	b := &harness{t: t, root: t.TempDir(), settings: settings}
 	if view := b.run(everything); view.Round.End != regie.EndProviderError || key != "" {
 		t.Errorf("%s, the key %q went along", view.Round.End, key)
 	}

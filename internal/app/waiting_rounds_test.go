@@ -16,8 +16,8 @@ import (
 // answered after a restart.
 func TestWaitingCostsNoGoroutine(t *testing.T) {
 	const sessions = waitingSessions
-	m := newModel(t, says("", write("a", "a.txt", "one\n")), says("ok"))
-	b := newBed(t, m)
+	m := newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("ok"))
+	b := newHarness(t, m)
 	b.settings.File.Slots.Chat = sessions
 	conn := b.connect()
 	before := runtime.NumGoroutine()
@@ -65,12 +65,12 @@ func TestWaitingCostsNoGoroutine(t *testing.T) {
 func TestAppAsks(t *testing.T) {
 	t.Parallel()
 	t.Run("nothing", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+		b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "one\n")), replyWith("ok")))
 		b.settings.File.Approvals = config.Approvals{Require: "none"}
 		expect(t, b.run(approval.Policy{}), regie.EndAnswered, "SUCCEEDED")
 	})
 	t.Run("everything, whatever is allowed", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("", call{"l", "files__list_files", `{}`})))
+		b := newHarness(t, newModel(t, replyWith("", call{"l", "files__list_files", `{}`})))
 		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
 		conn, run := b.start(everything)
 		if asked := b.parked(conn, run.SessionID).Approvals[0]; asked.Reviews[0].Tool != "files.list_files" || asked.Reviews[0].Verdict != regie.VerdictMustAsk {
@@ -78,7 +78,7 @@ func TestAppAsks(t *testing.T) {
 		}
 	})
 	t.Run("even a question, which is then asked", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Go on?"}`}), says("ok")))
+		b := newHarness(t, newModel(t, replyWith("", call{"q", "session__ask_user", `{"question":"Go on?"}`}), replyWith("ok")))
 		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
 		conn, run, asked := b.startAsked(questions)
 		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})

@@ -68,8 +68,8 @@ func becomes(t *testing.T, c Config, session regie.ID, after int64, state regie.
 	hears(t, chat.Follow(t.Context(), c.Control, session, after), regie.EventSessionState, map[string]string{"state": string(state)})
 }
 
-// says types a message, and has what follows happen.
-func says(m *model, said string) {
+// enterText types a message, and has what follows happen.
+func enterText(m *model, said string) {
 	for _, r := range said {
 		works(m, m.handleMessage(pressed(r)))
 	}
@@ -87,18 +87,18 @@ func alone(m *model, r rune) {
 // sent, or stands in the prompt.
 func TestSecondMessageWhileWaiting(t *testing.T) {
 	m, asked := parked(t, "a.txt")
-	says(m, "first important message")
+	enterText(m, "first important message")
 	if _, ok := m.dialog.(*confirming); !ok || !m.armed {
 		t.Fatalf("%T asks, with the keyboard: %v", m.dialog, m.armed)
 	}
-	says(m, "second message")
+	enterText(m, "second message")
 	alone(m, 'n')
 	if m.dialog != nil || m.draft.fullText() != "first important message\nsecond message" {
 		t.Fatalf("the prompt holds %q", m.draft.fullText())
 	}
 	m.handleMessage(ctrl('u'))
 	m.draft = editor{}
-	says(m, "one more")
+	enterText(m, "one more")
 	works(m, m.handleMessage(tea.PasteMsg{Content: "and another"}))
 	m.handleMessage(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
 	if m.dialog != nil || m.draft.fullText() != "one more\nand another" {
