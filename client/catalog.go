@@ -33,7 +33,8 @@ type Cache struct{ client *Client }
 
 // Stats says what is in the response cache of the workspace at root, or of all for "".
 func (c *Cache) Stats(ctx context.Context, root string) (store.CacheStats, error) {
-	return ask[store.CacheStats](ctx, c.client, http.MethodGet, "/api/v1/cache?"+url.Values{"root": {root}}.Encode(), nil)
+	query := url.Values{"root": {root}}.Encode()
+	return ask[store.CacheStats](ctx, c.client, http.MethodGet, "/api/v1/cache?"+query, nil)
 }
 
 // Clear empties the cache. What was answered from it stays in the sessions.

@@ -80,7 +80,9 @@ func newAgentShowCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := readWorkspace(cmd.Context(), env, false, dispatch.AgentView{},
 				func(conn *app.Conn, root string) (dispatch.AgentView, error) {
-					return conn.Agents.Get(cmd.Context(), dispatch.AgentQuery{Name: args[0], Root: root, Version: version})
+					return conn.Agents.Get(cmd.Context(), dispatch.AgentQuery{
+						Name: args[0], Root: root, Version: version,
+					})
 				})
 			if err == nil && found.Name == "" { // before the first run
 				return regie.Errorf(regie.CodeNotFound, "there is no agent %q here: regie agents list names them", args[0])
@@ -171,7 +173,9 @@ func newAgentEditCommand(env *environment) *cobra.Command {
 		Use: "edit NAME", Args: checkArgCount(1, 1),
 		Short: env.T("Change an agent in $EDITOR, or replace its definition by a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			changed, err := withConn(cmd.Context(), env, app.Options{}, func(conn *app.Conn) (dispatch.AgentView, error) {
+			changed, err := withConn(cmd.Context(), env, app.Options{}, func(conn *app.Conn) (
+				dispatch.AgentView, error,
+			) {
 				now, err := conn.Agents.Get(cmd.Context(), dispatch.AgentQuery{Name: args[0]})
 				if err != nil {
 					return now, err
@@ -249,7 +253,9 @@ func newAgentRemoveCommand(env *environment) *cobra.Command {
 			_, err := withConn(cmd.Context(), env, app.Options{}, func(conn *app.Conn) (int, error) {
 				return 0, conn.Agents.Delete(cmd.Context(), args[0])
 			})
-			return printLines(env, false, 0, err, func(p *printer) { p.printLine("%s", env.T("the agent %s is removed", args[0])) })
+			return printLines(env, false, 0, err, func(p *printer) {
+				p.printLine("%s", env.T("the agent %s is removed", args[0]))
+			})
 		},
 	}
 }

@@ -119,11 +119,11 @@ func shownAs(t *testing.T, name, screen string) {
 }
 
 // keyed is a model server that wants a key.
-func keyed(t *testing.T, key string) string {
+func keyed(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if r.Header.Get("Authorization") != "Bearer "+key {
+		if r.Header.Get("Authorization") != "Bearer sk-right-canary-0123" {
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`)
 			return
@@ -167,7 +167,7 @@ func firstMinute(t *testing.T, lang string, columns int, words map[string]string
 	at := fmt.Sprintf("%s-%d", lang, columns)
 	t.Run("none-"+at, func(t *testing.T) {
 		t.Parallel()
-		address := keyed(t, right)
+		address := keyed(t)
 		term := newNewcomerAt(t, columns, "regie setup", "export REGIE_LANG="+lang)
 		for _, key := range []string{wrong, right} {
 			term.shows(words["which"])
@@ -226,7 +226,7 @@ func firstMinute(t *testing.T, lang string, columns int, words map[string]string
 // as it was.
 func TestSetupInterrupted(t *testing.T) {
 	t.Parallel()
-	address := keyed(t, "sk-right-canary-0123")
+	address := keyed(t)
 	term := newNewcomer(t, "regie setup --provider demo; regie setup", "export REGIE_LANG=en")
 	term.shows("Which? (Enter for 1):")
 	before := term.stored()
@@ -249,7 +249,7 @@ func TestSetupInterrupted(t *testing.T) {
 // another machine is asked about. Enter takes what each question offers.
 func TestSetup_AddressEdited(t *testing.T) {
 	t.Parallel()
-	host := strings.TrimSuffix(strings.TrimPrefix(keyed(t, "sk-right-canary-0123"), "http://1"), "/v1")
+	host := strings.TrimSuffix(strings.TrimPrefix(keyed(t), "http://1"), "/v1")
 	term := newNewcomer(t, "regie setup", "export REGIE_LANG=en")
 	term.shows("Which? (Enter for 1):")
 	term.enter("2")

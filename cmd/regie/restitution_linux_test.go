@@ -26,7 +26,7 @@ func TestRestitutionTranscript(t *testing.T) {
 		reply("J'ai créé la note *Budget* comme vous l'avez demandé. Voulez-vous que j'ajoute des catégories ?"),
 
 		calls("Je lis le journal.", called{"b", "read_file", `{"path": "journal.md"}`}),
-		reply(raw), reply(raw), reply(raw),
+		reply(raw), reply(raw), reply(raw), //nolint:gocritic // it says the same again
 
 		calls("Je crée la note.", note("c", `{"content": "Vide.\n"}`)),
 		calls("Il manquait le chemin.", note("d", `{"path": "projets/voyage.md", "content": "Vide.\n"}`)),

@@ -12,7 +12,7 @@ import (
 // such, send their messages from then on.
 func TestTrustAtATerminal(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, reply("Hello."), reply("Hello."), reply("Hello."))
+	s := newStage(t, reply("Hello."), reply("Hello."), reply("Hello.")) //nolint:gocritic // it says the same again
 	dir := filepath.Join(s.dir, "work", ".regie", "skills", "sealing")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func newWorkspacesCommand(env *environment) *cobra.Command {
 					p.printText("", "no workspaces yet")
 				}
 				for i := range found {
-					p.printLine("%s  %s", lastActive(env, &found[i]), sanitize.Line(found[i].Root))
+					p.printLine("%s  %s", lastActive(&found[i]), sanitize.Line(found[i].Root))
 				}
 			})
 		},
@@ -49,7 +49,7 @@ func newWorkspacesCommand(env *environment) *cobra.Command {
 				w := &found[at]
 				p.printLine("%s", sanitize.Line(w.Root))
 				p.printText("  ", "id %s, found by %s, since %s, last active %s", w.ID.String(), w.FoundBy,
-					w.CreatedAt.Local().Format("2006-01-02 15:04"), lastActive(env, w))
+					w.CreatedAt.Local().Format("2006-01-02 15:04"), lastActive(w))
 				if seen, err := app.LookProject(env.config, w.Root); err == nil && env.config.Server == "" {
 					p.printLine("  %s", describeTrust(env, &seen))
 				}
@@ -71,7 +71,7 @@ func listWorkspaces(ctx context.Context, env *environment) ([]regie.Workspace, e
 }
 
 // lastActive says when a workspace was last active.
-func lastActive(env *environment, w *regie.Workspace) string {
+func lastActive(w *regie.Workspace) string {
 	if w.LastActive.IsZero() {
 		return "-               "
 	}

@@ -206,7 +206,7 @@ func (f *follower) handleMessage(m *regie.Message) {
 		}
 	case m.Sender == regie.SenderAI && m.Text != "":
 		f.sendText("\n" + m.Text + "\n")
-	case m.System != nil && m.System.Type == regie.SystemFormatError && len(m.System.Said) > 0: // what stands above is a draft
+	case m.System != nil && m.System.Type == regie.SystemFormatError && len(m.System.Said) > 0: // above is a draft
 		f.sendText("\n\n(" + chat.Told(f.Text, m.System) + ")\n\n")
 	}
 }

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -22,10 +21,6 @@ func (b *harness) asksAgent(conn *app.Conn, session regie.ID, agent string) stor
 		in.SessionID = session
 	}
 	return b.await(conn, b.send(conn, in))
-}
-
-func definition(format string, args ...any) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(format, args...))
 }
 
 // TestAgentScopes: an agent is offered the tools of its scope, and a call outside is not run, also
@@ -60,12 +55,12 @@ func TestAgentVersions(t *testing.T) {
 	m := newModel(t, replyWith("A."), replyWith("B."), replyWith("", ls), replyWith("D."))
 	b := newHarness(t, m)
 	conn := b.connect()
-	made, err := conn.Agents.Create(t.Context(), dispatch.NewAgent{Name: "clerk", Definition: definition(`{"instructions":"First.","tools":["files.*"]}`)})
+	made, err := conn.Agents.Create(t.Context(), dispatch.NewAgent{Name: "clerk", Definition: json.RawMessage(`{"instructions":"First.","tools":["files.*"]}`)})
 	fatal(t, err)
 	view := b.asksAgent(conn, regie.ID{}, "clerk")
-	edited, err := conn.Agents.Edit(t.Context(), dispatch.AgentEdit{Name: "clerk", Definition: definition(`{"instructions":"Second."}`), Version: made.Version})
+	edited, err := conn.Agents.Edit(t.Context(), dispatch.AgentEdit{Name: "clerk", Definition: json.RawMessage(`{"instructions":"Second."}`), Version: made.Version})
 	fatal(t, err)
-	if _, err := conn.Agents.Edit(t.Context(), dispatch.AgentEdit{Name: "clerk", Definition: definition(`{}`), Version: made.Version}); regie.CodeOf(err) != regie.CodeConflict {
+	if _, err := conn.Agents.Edit(t.Context(), dispatch.AgentEdit{Name: "clerk", Definition: json.RawMessage(`{}`), Version: made.Version}); regie.CodeOf(err) != regie.CodeConflict {
 		t.Errorf("an edit of an older version: %v", err)
 	}
 	b.asksAgent(conn, view.Session.ID, "clerk")
@@ -79,7 +74,7 @@ func TestAgentVersions(t *testing.T) {
 		t.Errorf("versions %d, %d", edited.Version, view.Session.AgentVersion)
 	}
 	// What the agent may do is always what it may do now.
-	_, err = conn.Agents.Edit(t.Context(), dispatch.AgentEdit{Name: "clerk", Definition: definition(`{"tools":["files.read_file"]}`)})
+	_, err = conn.Agents.Edit(t.Context(), dispatch.AgentEdit{Name: "clerk", Definition: json.RawMessage(`{"tools":["files.read_file"]}`)})
 	fatal(t, err)
 	again := b.asksAgent(conn, view.Session.ID, "clerk")
 	if got := again.Exchanges[0].Calls[0]; got.NotRun != regie.NotRunOutOfScope {

@@ -216,9 +216,9 @@ func TestSpent(t *testing.T) {
 		usage string
 		limit int64 // of one reply, and less than of two
 	}{
-		"nothing":           {`{"prompt_tokens":0,"completion_tokens":0}`, 3000}, // of some 2,000 a reply, estimated
-		"less than nothing": {`{"prompt_tokens":-5,"completion_tokens":-1}`, 3000},
-		"no number":         {`{"prompt_tokens":"12"}`, 3000},
+		"nothing":           {`{"prompt_tokens":0,"completion_tokens":0}`, 4000}, // of some 3,000 a reply, estimated
+		"less than nothing": {`{"prompt_tokens":-5,"completion_tokens":-1}`, 4000},
+		"no number":         {`{"prompt_tokens":"12"}`, 4000},
 		// the most that was asked for: 8,192 of a reply
 		"too much": {`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, 13_000},
 	} {

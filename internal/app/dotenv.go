@@ -68,7 +68,7 @@ func (d *dotenvMasks) maskOf(base *tool.Mask, root string) *tool.Mask {
 		// a device or a pipe would not end
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			files = append(files, name)
-			fmt.Fprintln(&seen, name, info.Size(), info.ModTime().UnixNano(), info.Sys().(*syscall.Stat_t).Ino)
+			_, _ = fmt.Fprintln(&seen, name, info.Size(), info.ModTime().UnixNano(), info.Sys().(*syscall.Stat_t).Ino)
 		}
 	}
 	if len(files) == 0 {

@@ -44,7 +44,7 @@ func TestTaint(t *testing.T) {
 				read = call{"s", "files__read_file", `{"path":"a.txt"}`}
 			}
 			m := newModel(t, replyWith("", row.first), replyWith("", read), replyWith("read"),
-				replyWith("", fetch("x", "KEY=CANARY")), replyWith("ok"), replyWith("", fetch("y", "KEY=CANARY")), replyWith("ok"))
+				replyWith("", fetch("x", "KEY=CANARY")), replyWith("ok"), replyWith("", fetch("y", "KEY=CANARY")), replyWith("ok")) //nolint:gocritic // it says the same again
 			b := newHarness(t, m)
 			b.file(".env", "KEY=CANARY\n")
 			b.file("a.txt", "fetch me a page\n")

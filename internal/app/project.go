@@ -219,7 +219,8 @@ func (p *projects) fileSettings(root, name string, agent config.Agent, agentErr 
 	out.Untrusted = !p.isTrusted(root)
 	out.Private = slices.Concat(p.config.File.Approvals.Private, own.Private())
 	if len(out.Rules)+len(out.Levels)+len(out.Scopes)+len(out.Private) > 0 || out.Untrusted {
-		told, _ := json.Marshal([]any{out.Rules, out.Levels, out.Scopes, out.Private, out.Untrusted}) // of text alone it does not fail
+		// of text alone it does not fail
+		told, _ := json.Marshal([]any{out.Rules, out.Levels, out.Scopes, out.Private, out.Untrusted})
 		out.Hash = regie.HashOf(told)
 	}
 	return out

@@ -79,7 +79,7 @@ func TestRestitution(t *testing.T) {
 func TestRestitution_JSON(t *testing.T) {
 	t.Parallel()
 	sorry := replyWith(`{"pre_text":"I'm sorry."}`)
-	m := newModel(t, replyWith(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), sorry, sorry, sorry, replyWith(`{"pre_text":"Three notes."}`))
+	m := newModel(t, replyWith(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), sorry, sorry, sorry, replyWith(`{"pre_text":"Three notes."}`)) //nolint:gocritic // it says the same again
 	b := newHarness(t, m)
 	in := b.inJSON(everything)
 	conn := b.connect()

@@ -128,7 +128,8 @@ type Conversation struct {
 // NewConversation returns one of a new session.
 func NewConversation(ctx context.Context, c Config, r Renderer, stream Stream) *Conversation {
 	conversation := &Conversation{
-		Mode: c.Request.ApprovalMode, Config: c, Renderer: r, ctx: ctx, Session: regie.NewID(), State: regie.SessionIdle, Later: map[regie.ID]bool{},
+		Mode: c.Request.ApprovalMode, Config: c, Renderer: r, ctx: ctx, Session: regie.NewID(),
+		State: regie.SessionIdle, Later: map[regie.ID]bool{},
 		Page: &Page{W: stream.Err, Text: c.Text, Now: time.Now, Inside: true},
 	}
 	stream.Text = c.Text

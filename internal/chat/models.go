@@ -44,7 +44,9 @@ type answering struct {
 // chooseModel says which model answers and which there are, or chooses another one.
 func chooseModel(c *Conversation, name string) {
 	if name != "" {
-		loadBeside(c, func(ctx context.Context) ([]dispatch.ProviderView, error) { return c.Control.Catalog.Providers(ctx) },
+		loadBeside(c, func(ctx context.Context) ([]dispatch.ProviderView, error) {
+			return c.Control.Catalog.Providers(ctx)
+		},
 			func(providers []dispatch.ProviderView) { c.setModel(providers, name) })
 		return
 	}

@@ -90,9 +90,8 @@ func (c *Conversation) SlashCommands() []SlashCommand {
 		for _, own := range c.Commands() {
 			name := "/" + own.Name
 			if !slices.ContainsFunc(slices.Concat(out, c.custom), func(s SlashCommand) bool { return s.Name == name }) {
-				c.custom = append(c.custom, SlashCommand{name, sanitize.Line(own.About), func(c *Conversation, rest string) {
-					c.Say(own.Expand(rest))
-				}})
+				say := func(c *Conversation, rest string) { c.Say(own.Expand(rest)) }
+				c.custom = append(c.custom, SlashCommand{name, sanitize.Line(own.About), say})
 			}
 		}
 	}

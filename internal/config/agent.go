@@ -118,12 +118,13 @@ func (a *Agent) Scopes() []regie.ToolScope {
 
 // Within returns the agent with the restrictions of another definition of it: its tools, limits,
 // budget and approvals.
-func (a Agent) Within(other Agent) Agent {
-	a.within = slices.Concat(a.within, other.Scopes())
-	a.Approvals.Require = cmp.Or(a.Approvals.Require, other.Approvals.Require)
-	a.Approvals.RequireValidation = a.Approvals.RequireValidation || other.Approvals.RequireValidation
-	a.Approvals.Rules = slices.Concat(a.Approvals.Rules, other.Approvals.Rules)
-	return a
+func (a *Agent) Within(other *Agent) Agent {
+	out := *a
+	out.within = slices.Concat(a.within, other.Scopes())
+	out.Approvals.Require = cmp.Or(a.Approvals.Require, other.Approvals.Require)
+	out.Approvals.RequireValidation = a.Approvals.RequireValidation || other.Approvals.RequireValidation
+	out.Approvals.Rules = slices.Concat(a.Approvals.Rules, other.Approvals.Rules)
+	return out
 }
 
 // ParseAgent reads the definition of an agent, in YAML or JSON, as strictly as regie.yaml. where is

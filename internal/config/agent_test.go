@@ -79,7 +79,7 @@ func TestParseAgentFile(t *testing.T) {
 // TestAgentWithin only narrows.
 func TestAgentWithin(t *testing.T) {
 	mine := Agent{Tools: regie.ToolScope{"files.*"}}
-	both := mine.Within(Agent{Tools: regie.ToolScope{"*.read_file", "shell.*"}, Approvals: AgentApprovals{RequireValidation: true}})
+	both := mine.Within(&Agent{Tools: regie.ToolScope{"*.read_file", "shell.*"}, Approvals: AgentApprovals{RequireValidation: true}})
 	for tool, want := range map[string]bool{"files.read_file": true, "files.write_file": false, "shell.shell_exec": false} {
 		if regie.InScopes(both.Scopes(), tool) != want {
 			t.Errorf("%s", tool)

@@ -129,7 +129,8 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 			return c, err
 		}
 	}
-	return c, c.checkAgents()
+	err := c.checkAgents()
+	return c, err
 }
 
 // completeDataDir makes the data directory's path whole.

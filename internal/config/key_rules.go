@@ -105,7 +105,7 @@ var tokenRule = keyRule{least: "1000", zero: true}
 // addAgentRules adds the rules of agents' keys.
 func addAgentRules(rules map[string]keyRule) {
 	maps.Copy(rules, map[string]keyRule{
-		"agents.*.dialect":                      words(DialectAuto, string(regie.DialectNative), string(regie.DialectJSON)),
+		"agents.*.dialect":                      words(DialectAuto, "native", "json"),
 		"agents.*.relaunch":                     words("chain", "answer"),
 		"agents.*.prompt_degree":                {most: "4", fallback: 2},
 		"agents.*.language":                     {words: []string{"en", "fr"}},

@@ -44,7 +44,8 @@ func (c *Cap) UnmarshalYAML(node *yaml.Node) error {
 
 // MarshalYAML implements yaml.Marshaler: the form that UnmarshalYAML reads.
 func (c Cap) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: fmt.Sprintf("%d.%06d", c/1_000_000, c%1_000_000)}, nil
+	text := fmt.Sprintf("%d.%06d", c/1_000_000, c%1_000_000)
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: text}, nil
 }
 
 // Rates are what a model costs, in US dollars for a million tokens, where the built-in list does

@@ -177,7 +177,8 @@ func (p *Project) Instructed(name string, agent Agent) Agent {
 // Narrowed is an agent with the restrictions of the file, which hold without trust: its tools are
 // those that both name.
 func (p *Project) Narrowed(name string, agent Agent) Agent {
-	return agent.Within(p.file.Agents[name])
+	own := p.file.Agents[name]
+	return agent.Within(&own)
 }
 
 // joinInstructions returns the instructions of a person with those of a project behind them:

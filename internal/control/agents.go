@@ -84,7 +84,7 @@ func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolS
 	if len(scopes) == 0 {
 		return nil
 	}
-	tools := c.Config.Tools(ctx)
+	tools := c.Tools(ctx)
 	for _, pattern := range slices.Concat(scopes...) {
 		if err := checkToolName(tools, strings.TrimPrefix(pattern, "!")); err != nil {
 			return regie.Errorf(regie.CodeBadRequest, "the agent %s: %v", name, err)
@@ -96,7 +96,7 @@ func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolS
 // checkToolName returns CodeBadRequest for an unknown name in a toolkit of the registry. A pattern
 // may match nothing.
 func checkToolName(tools *tool.Registry, name string) error {
-	if _, known := tools.Find(name); known || strings.Contains(name, "*") || tools.Away(name) != nil {
+	if _, known := tools.Find(name); known || strings.Contains(name, "*") {
 		return nil
 	}
 	toolkit, _, _ := strings.Cut(name, ".")
@@ -139,7 +139,8 @@ func (a *Agents) List(ctx context.Context, in dispatch.AgentFilter) (out []dispa
 		return nil, err
 	}
 	for _, view := range SettingsAgents(a.Settings) {
-		out = append(out, a.viewAgent(in.Root, view, a.Projects.Agent(in.Root, view.Name, a.Settings.File.Agents[view.Name])))
+		agent := a.Projects.Agent(in.Root, view.Name, a.Settings.File.Agents[view.Name])
+		out = append(out, a.viewAgent(view, agent))
 	}
 	stored, err := a.Store.Agents(ctx)
 	if err != nil {
@@ -147,14 +148,14 @@ func (a *Agents) List(ctx context.Context, in dispatch.AgentFilter) (out []dispa
 	}
 	for i := range stored {
 		view, agent := viewStored(&stored[i])
-		out = append(out, a.viewAgent(in.Root, view, agent))
+		out = append(out, a.viewAgent(view, agent))
 	}
 	for _, file := range a.Projects.AgentFiles(in.Root) {
 		view := dispatch.AgentView{Name: file.Name, Source: dispatch.AgentOfWorkspace, Path: file.Path}
 		if file.Err != nil {
 			view.Problem = file.Err.Error()
 		}
-		out = append(out, a.viewAgent(in.Root, view, file.Agent))
+		out = append(out, a.viewAgent(view, file.Agent))
 	}
 	taken := map[string]bool{}
 	for i := range out {
@@ -180,7 +181,7 @@ func viewStored(v *store.AgentVersion) (dispatch.AgentView, config.Agent) {
 }
 
 // viewAgent completes a view by the agent's definition and by what answers for it.
-func (c *core) viewAgent(root string, view dispatch.AgentView, agent config.Agent) dispatch.AgentView {
+func (c *core) viewAgent(view dispatch.AgentView, agent config.Agent) dispatch.AgentView {
 	view.Description, view.Definition = agent.Description, agent.JSON()
 	view.Provider, view.Model = c.Settings.AgentModel(&agent, c.Settings.Provider, c.Settings.Model)
 	if view.Problem == "" {
@@ -219,7 +220,7 @@ func (a *Agents) Get(ctx context.Context, in dispatch.AgentQuery) (dispatch.Agen
 			return dispatch.AgentView{}, err
 		}
 		view, agent := viewStored(&stored)
-		return a.viewAgent("", view, agent), nil
+		return a.viewAgent(view, agent), nil
 	}
 	all, err := a.List(ctx, dispatch.AgentFilter{Root: in.Root})
 	if err != nil {
@@ -291,7 +292,8 @@ func (a *Agents) Delete(ctx context.Context, name string) error {
 	}
 	now, err := a.Store.Agent(ctx, name, 0)
 	if err == nil {
-		_, err = a.Store.SaveAgent(ctx, store.SaveAgent{Name: name, After: now.Version, By: storable(a.author(caller, ""))})
+		by := storable(a.author(caller, ""))
+		_, err = a.Store.SaveAgent(ctx, store.SaveAgent{Name: name, After: now.Version, By: by})
 	}
 	return a.fixedAgent(name, err)
 }
@@ -334,7 +336,7 @@ func (a *Agents) save(ctx context.Context, caller *access.Caller, in store.SaveA
 		return out, err
 	}
 	view, agent := viewStored(&stored)
-	return a.viewAgent("", view, agent), nil
+	return a.viewAgent(view, agent), nil
 }
 
 // mergePatch merges a JSON object into another one (RFC 7396).

@@ -37,8 +37,9 @@ var requiredScopes = map[string]regie.TokenScope{
 
 	"client_workspace": regie.ScopeCompletions,
 
-	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "change_agents": regie.ScopeAdmin, "revoke_rules": regie.ScopeAdmin,
-	"clear_cache": regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
+	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "change_agents": regie.ScopeAdmin,
+	"revoke_rules": regie.ScopeAdmin,
+	"clear_cache":  regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
 	"add_token": regie.ScopeAdmin, "add_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
 	"make_setup_link": regie.ScopeAdmin,
 

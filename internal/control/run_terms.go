@@ -68,7 +68,8 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest, agent
 	if err != nil {
 		return out, err
 	}
-	out.limits = r.agentLimits(in.Type, out.dialect, agent, stored).Lower(own.Limits(in.Type, in.Agent)).Lower(in.Limits)
+	out.limits = r.agentLimits(in.Type, out.dialect, agent, stored).
+		Lower(own.Limits(in.Type, in.Agent)).Lower(in.Limits)
 	if out.level1, err = r.storeDocumentation(ctx, in, agent.Agent, out.limits, out.dialect); err != nil {
 		return out, err
 	}
@@ -146,7 +147,8 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent *
 	for _, f := range configured {
 		asked := *in
 		asked.Provider, asked.Model, asked.Settings = f.Provider, f.Model, regie.Hash{}
-		if err := r.checkAffordable(&asked, r.Settings.File.CapsOf(agent).Lower(caps)); err != nil { // it would never be asked, and nobody would know
+		// it would never be asked, without a word
+		if err := r.checkAffordable(&asked, r.Settings.File.CapsOf(agent).Lower(caps)); err != nil {
 			return nil, err
 		}
 		spoken, err := r.dialect(&asked, *agent)

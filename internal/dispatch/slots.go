@@ -44,7 +44,8 @@ func (s *slotQueue) startRounds(ctx context.Context, session regie.ID) (started 
 		view, err := s.d.store.Queues(ctx, session)
 		if err != nil {
 			if s.d.base.Err() == nil {
-				s.d.log.Warn("the queue of runs could not be looked at", "code", string(regie.CodeOf(err)), "error", err)
+				s.d.log.Warn("the queue of runs could not be looked at", "code", string(regie.CodeOf(err)),
+					"error", err)
 			}
 			return started
 		}

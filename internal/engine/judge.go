@@ -36,7 +36,8 @@ func (j *judge) readRules() error {
 		return err
 	}
 	now := time.Now()
-	same := mode == j.session.ApprovalMode && slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
+	same := slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
+	same = same && mode == j.session.ApprovalMode
 	for i := range rules {
 		same = same && rules[i].StateAt(j.rulesAt) == rules[i].StateAt(now)
 	}

@@ -137,7 +137,8 @@ func (p *planner) proposeCall(wire *provider.Call, in proposal) regie.Call {
 // planModule completes the question whether a plan is to be carried out (decision 68): a yes in
 // plan mode says which mode follows it.
 func (p *planner) planModule(module regie.Module) regie.Module {
-	title, ways := "Carry out this plan?", []string{"yes, and ask me before each change", "yes, and change files without asking"}
+	title := "Carry out this plan?"
+	ways := []string{"yes, and ask me before each change", "yes, and change files without asking"}
 	if p.policy.French {
 		title = "Exécuter ce plan ?"
 		ways = []string{"oui, en me demandant avant chaque modification", "oui, en modifiant les fichiers sans demander"}

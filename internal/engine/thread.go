@@ -280,7 +280,8 @@ var relaunchTemperature = 0.2
 // requestTail returns what the next request says behind the thread (spec 6.2).
 func (b *contextBudget) requestTail() provider.Tail {
 	out, mode := provider.Tail{Withheld: b.toolsWithheld()}, b.policy.Restitution
-	follows := !b.thread.spoken && (b.exchange.Reason == regie.ExchangeAnswer || b.exchange.Reason == regie.ExchangeData)
+	reason := b.exchange.Reason
+	follows := !b.thread.spoken && (reason == regie.ExchangeAnswer || reason == regie.ExchangeData)
 	guides := mode != approval.RestitutionOff && (mode != "" || !b.isAutomation()) || out.Withheld
 	if !follows || !guides {
 		return out

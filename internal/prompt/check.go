@@ -250,7 +250,7 @@ func hasFourParts(text string) bool {
 	shows := len(prose) < len(text) || listed.MatchString(prose)
 	var sentences []string
 	for _, s := range sentenceEnd.Split(listed.ReplaceAllString(prose, "\n\n"), -1) {
-		if s = strings.TrimSpace(s); s != "" && !(shows && strings.HasSuffix(s, ":")) {
+		if s = strings.TrimSpace(s); s != "" && (!shows || !strings.HasSuffix(s, ":")) {
 			sentences = append(sentences, s)
 		}
 	}

@@ -125,7 +125,7 @@ func (r *Registry) CheckPatterns(patterns []string) error {
 		var names []string
 		for _, e := range r.sorted {
 			wire := strings.Replace(e.definition.Name, ".", "__", 1)
-			if kit := toolkitOf(wire[:strings.Index(wire, "__")]) + "__*"; !slices.Contains(names, kit) {
+			if kit := toolkitOf(e.definition.Name) + "__*"; !slices.Contains(names, kit) {
 				names = append(names, kit)
 			}
 			names = append(names, wire)

@@ -67,7 +67,10 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if err := wire.CheckHead(&head, "Anthropic"); err != nil {
 		return nil, err
 	}
-	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls, temperature: head.Temperature, topP: head.TopP}
+	r := &Request{
+		options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls,
+		temperature: head.Temperature, topP: head.TopP,
+	}
 	b := wire.AppendString([]byte(`{"model":`), head.Model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)

@@ -93,7 +93,8 @@ func (k *toolkit) allTools() ([]tool.Tool, error) {
 
 func queryDefinition(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Aliases: []string{bareName(name)}, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
+		Name: name, Aliases: []string{bareName(name)}, Description: description,
+		Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
 		ParallelSafe: true, Local: true,
 		Timeout: 20 * time.Second,
 	}

@@ -11,7 +11,7 @@ import (
 func flowOf(inv *tool.Invocation, name string) (tool.Flow, error) {
 	root, err := openWorkspace(inv)
 	if err != nil { // the call fails too
-		return tool.Flow{}, nil //nolint:nilerr // and shows nothing
+		return tool.Flow{}, nil // and shows nothing
 	}
 	defer root.Close()
 	place, err := root.Place(name)

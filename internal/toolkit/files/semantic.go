@@ -40,11 +40,14 @@ func (k *toolkit) semanticTool() (tool.Tool, error) {
 		"Find the parts of the workspace's files that are about something: by the words of a question and their stems, the parts of names in code, and by meaning where an "+
 			"embedder is configured. The best come first, each with its path, its lines and what it stands under. For an exact text use search_text. What ignore files name, .git, and what may hold a secret is left out.")
 	definition.Local = !k.indexes.Asks()
-	return tool.New(definition, tool.Handler[semanticArgs]{Run: k.searchSemantic, Flow: searchFlow[semanticArgs], Schema: func(s *jsonschema.Schema) {
+	bound := func(s *jsonschema.Schema) {
 		atLeast(s, "top_k", 1)
 		most := float64(maxTop)
 		s.Properties["top_k"].Maximum = &most
-	}})
+	}
+	return tool.New(definition, tool.Handler[semanticArgs]{
+		Run: k.searchSemantic, Flow: searchFlow[semanticArgs], Schema: bound,
+	})
 }
 
 func (k *toolkit) searchSemantic(ctx context.Context, inv *tool.Invocation, args semanticArgs) (tool.Result, error) {

@@ -90,7 +90,8 @@ func (k *toolkit) writeTool() (tool.Tool, error) {
 
 func actionDefinition(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Aliases: []string{bareName(name)}, Description: description, Kind: regie.KindAction, Class: regie.ClassVerifiable,
+		Name: name, Aliases: []string{bareName(name)}, Description: description,
+		Kind: regie.KindAction, Class: regie.ClassVerifiable,
 		Risk: regie.RiskInternal, Timeout: 30 * time.Second,
 	}
 }

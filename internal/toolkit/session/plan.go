@@ -59,7 +59,8 @@ func (planner) Module(arguments json.RawMessage) (regie.Module, error) {
 		err = checkPlan(plan)
 	}
 	if err == nil && len(plan.Steps) == 0 {
-		err = bad("steps", "give the steps of the plan", regie.Errorf(regie.CodeBadArguments, "there is no plan to approve"))
+		err = bad("steps", "give the steps of the plan",
+			regie.Errorf(regie.CodeBadArguments, "there is no plan to approve"))
 	}
 	var text strings.Builder
 	for i, step := range plan.Steps {

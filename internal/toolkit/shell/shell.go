@@ -77,7 +77,8 @@ func Tools(c Config) ([]tool.Tool, error) {
 		k.most = MaxTimeout
 	}
 	t, err := tool.New(regie.ToolDefinition{
-		Name: Name, Aliases: []string{"shell_exec"}, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal, Timeout: k.most + ending,
+		Name: Name, Aliases: []string{"shell_exec"}, Kind: regie.KindAction, Class: regie.ClassOnce,
+		Risk: regie.RiskExternal, Timeout: k.most + ending,
 		Description: "Run a command in the workspace. A person is asked, unless a rule allows exactly this command; plain commands, alone or joined by |, &&, || or ;, " +
 			"without redirections, variables or wildcards, can be allowed for longer. Standard input is empty. It can write only in the workspace and in a temporary directory, " +
 			"and has no network unless network is true. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end, " +

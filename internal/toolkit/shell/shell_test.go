@@ -240,7 +240,7 @@ func TestNetwork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer server.Close()
+		t.Cleanup(func() { _ = server.Close() })
 		_, port, _ := net.SplitHostPort(server.Addr().String())
 		for _, network := range []bool{false, true} {
 			arguments := map[string]any{"command": "exec 3<>/dev/tcp/127.0.0.1/" + port, "network": network}

@@ -48,7 +48,7 @@ func (k *toolkit) fetch(ctx context.Context, _ *tool.Invocation, a args) (tool.R
 		if err != nil {
 			return tool.Result{}, explain(at, err)
 		}
-		defer response.Body.Close()
+		defer response.Body.Close() //nolint:gocritic // of a few redirects
 		next, err := response.Location()
 		if err != nil || response.StatusCode/100 != 3 {
 			return read(response, at, limit)
@@ -128,7 +128,8 @@ func read(response *http.Response, at *url.URL, limit int) (tool.Result, error) 
 		body = body[:limit]
 		cut = fmt.Sprintf("[only the first %d bytes of the answer were read: max_bytes reads more]\n", limit)
 	}
-	kind := cmp.Or(response.Header.Get("Content-Encoding"), response.Header.Get("Content-Type"), http.DetectContentType(body))
+	kind := cmp.Or(response.Header.Get("Content-Encoding"), response.Header.Get("Content-Type"),
+		http.DetectContentType(body))
 	text, title, shown := render(body, kind, at)
 	head := fmt.Sprintf("[%s · HTTP %d · %s]\n%s", sanitize.Line(at.String()), response.StatusCode,
 		sanitize.Line(sanitize.Clip(kind, 200)), cut)

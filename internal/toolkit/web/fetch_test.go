@@ -34,6 +34,7 @@ var here = Config{Ranges: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 // site serves what the tests read.
 func site(t *testing.T) (address string, seen chan *http.Request) {
+	t.Helper()
 	seen = make(chan *http.Request, 20)
 	zeros := func(n int) []byte { return bytes.Repeat([]byte("A"), n) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

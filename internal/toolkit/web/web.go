@@ -76,7 +76,8 @@ func Tools(c Config) ([]tool.Tool, error) {
 // parseURL returns an address that may be fetched, without its fragment.
 func parseURL(text string) (*url.URL, error) {
 	refuse := func(why string) error {
-		return tool.Advice{Err: regie.Errorf(regie.CodeBadArguments, "this address is not fetched: %s", why), Param: "url"}
+		err := regie.Errorf(regie.CodeBadArguments, "this address is not fetched: %s", why)
+		return tool.Advice{Err: err, Param: "url"}
 	}
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
