@@ -15,7 +15,7 @@ func TestSetupKeyring(t *testing.T) {
 	t.Parallel()
 	const key = "sk-right-canary-0123"
 	bus := keyringtest.Start(t)
-	address := keyed(t, key)
+	address := keyed(t)
 	term := newNewcomer(t, "sh", "export REGIE_LANG=en PS1='$ ' DBUS_SESSION_BUS_ADDRESS="+bus.Address)
 	ran := 0
 	run := func(line string) string {

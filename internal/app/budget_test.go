@@ -20,8 +20,8 @@ const used = `{"prompt_tokens":4000,"completion_tokens":500,"prompt_tokens_detai
 // each is the price of such a reply: 3,000 + 100 + 5,000 millionths.
 const each = 8100
 
-// priced has the models of a harness cost something: a dollar for a million tokens of a prompt, a tenth
-// of it cached, ten for a reply.
+// priced has the models of a harness cost something: a dollar for a million tokens of a prompt, a
+// tenth of it cached, ten for a reply.
 func (b *harness) priced(budget config.Budget) {
 	b.t.Helper()
 	p := b.settings.Providers[b.settings.Provider]

@@ -147,7 +147,7 @@ func TestCacheByTemperature(t *testing.T) {
 					continue
 				}
 				server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"two files"}})
-				b := fallbackBed(t, server.URL, "", "")
+				b := fallbackHarness(t, server.URL, "", "")
 				zero := 0.0
 				b.settings.Providers["one"] = config.Provider{Name: "one", Type: format.Name, BaseURL: server.URL, Origin: map[string]string{}}
 				b.settings.BaseURL, b.settings.Model = server.URL, c.model

@@ -23,9 +23,9 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// fallbackBed is a harness whose file names the providers one, two and three, of which the first is the
-// agent's and the others stand in for it.
-func fallbackBed(t *testing.T, one, two, three string) *harness {
+// fallbackHarness has the providers one, two and three in its file: the first is the agent's, the
+// others are its fallbacks.
+func fallbackHarness(t *testing.T, one, two, three string) *harness {
 	t.Helper()
 	file := "providers:\n"
 	fallback := []string{}
@@ -79,7 +79,7 @@ func TestFallback(t *testing.T) {
 		broken.steps = append(broken.steps, refusesWith(500, "on fire"))
 	}
 	answers := newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}), replyWith("nothing here"))
-	b := fallbackBed(t, broken.server.URL, answers.server.URL, "")
+	b := fallbackHarness(t, broken.server.URL, answers.server.URL, "")
 	conn := b.impatient()
 	in := b.request(everything)
 	run := b.send(conn, in)
@@ -156,7 +156,7 @@ func TestFallbackWhen(t *testing.T) {
 					models[i] = newModel(t, replyWith("not asked"))
 				}
 			}
-			b := fallbackBed(t, models[0].server.URL, models[1].server.URL, models[2].server.URL)
+			b := fallbackHarness(t, models[0].server.URL, models[1].server.URL, models[2].server.URL)
 			conn := b.impatient()
 			run := b.send(conn, b.request(everything))
 			view := b.await(conn, run)
@@ -186,7 +186,7 @@ func TestFallbackDialect(t *testing.T) {
 	t.Parallel()
 	one := newModel(t, replyWith("I look.", call{"a", "files__list_files", `{}`}), refusesWith(401, "no credit"))
 	two := newModel(t, refusesWith(400, "no step"), replyWith(`{"pre_text":"Once more.","data_commands":[{"type":"files.list_files","params":{"path":"."}}]}`), replyWith(`{"pre_text":"done"}`))
-	b := fallbackBed(t, one.server.URL, two.server.URL, "")
+	b := fallbackHarness(t, one.server.URL, two.server.URL, "")
 	models := func(name string) (provider.Provider, error) {
 		address, vendor := one.server.URL, ""
 		if name == "two" {
@@ -238,7 +238,7 @@ func TestFallbackIsResumed(t *testing.T) {
 				}
 				replyWith("hi")(w, r)
 			})
-			b := fallbackBed(t, one.server.URL, two.server.URL, "")
+			b := fallbackHarness(t, one.server.URL, two.server.URL, "")
 			conn := b.impatient()
 			run := b.send(conn, b.request(everything))
 			<-arrived
@@ -279,7 +279,7 @@ func TestFallbackFormats(t *testing.T) {
 				first := providertest.NewServer(t, &from,
 					providertest.Scene{Thinking: "hm", Signature: "s", Text: []string{"I look."}, Calls: []provider.Call{{ID: "a", Name: "files__list_files", Arguments: "{}"}}}, providertest.Scene{Status: 401, Message: "no key"})
 				second := providertest.NewServer(t, &to, providertest.Scene{Text: []string{"?"}}, providertest.Scene{Text: []string{"done"}})
-				b := fallbackBed(t, "http://127.0.0.1:1", "http://127.0.0.1:2", "")
+				b := fallbackHarness(t, "http://127.0.0.1:1", "http://127.0.0.1:2", "")
 				for name, p := range map[string]config.Provider{
 					"one": {Name: "one", Type: from.Name, BaseURL: first.URL + from.Path}, "two": {Name: "two", Type: to.Name, BaseURL: second.URL + to.Path},
 				} {
@@ -315,7 +315,7 @@ func exact(t *testing.T, b *harness, view store.RoundView) {
 func TestUnpricedFallback(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, replyWith("Done."))
-	b := fallbackBed(t, m.server.URL, "http://127.0.0.1:1", "")
+	b := fallbackHarness(t, m.server.URL, "http://127.0.0.1:1", "")
 	b.settings.File.Budget = config.Budget{USDPerDay: 1_000_000}
 	dollar := config.Dollars(1_000_000)
 	price := func(name string) {

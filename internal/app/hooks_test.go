@@ -15,8 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// hooked has the harness's settings declare hooks. Each is a line of shell; what all of them are told
-// is appended to the file that is returned.
+// hooked has the harness's settings declare hooks. Each is a line of shell; what all of them are
+// told is appended to the file that is returned.
 func (b *harness) hooked(hooks ...[2]string) (told func() []regie.HookInput) {
 	b.t.Helper()
 	file := filepath.Join(b.t.TempDir(), "told")

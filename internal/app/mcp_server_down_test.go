@@ -102,8 +102,8 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 	b.comesToOffer(conn, m, "pay", "pays")
 }
 
-// crashed is a harness on the data directory as it would be found if this process had been killed now.
-// Nothing may be written meanwhile.
+// crashed is a harness on the data directory as it would be found if this process had been killed
+// now. Nothing may be written meanwhile.
 func (b *harness) crashed() *harness {
 	b.t.Helper()
 	b.alters()

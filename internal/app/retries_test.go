@@ -212,7 +212,7 @@ func TestLongWishIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, two := newModel(t, c.one), newModel(t, c.two)
-			b := fallbackBed(t, one.server.URL, two.server.URL, "")
+			b := fallbackHarness(t, one.server.URL, two.server.URL, "")
 			b.alters()
 			conn := b.attach(app.Options{TuneEngine: func(c *engine.Config) {
 				c.Backoff = func(int, time.Duration) time.Duration { return 0 }

@@ -35,7 +35,7 @@ func (h *held) serve(int) http.HandlerFunc {
 	}
 }
 
-// crowded is a job whose prompt passes its budget after some files, and the harness that it runs in.
+// crowded is a job with a prompt over its budget after some files, and its harness.
 func crowded(t *testing.T, summarise func(int) http.HandlerFunc) (*reader, *harness) {
 	t.Helper()
 	m := newReader(t, reads(8), summarise)
