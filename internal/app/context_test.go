@@ -115,8 +115,8 @@ func reads(files int) func(int) http.HandlerFunc {
 // gist is what makes a summary of the notes long enough to stand for them.
 var gist = func() string {
 	var b strings.Builder
-	for harness := range 14 {
-		fmt.Fprintf(&b, " Bed %d of the garden needs water and boiler %d a new valve.", harness, harness)
+	for bed := range 14 {
+		fmt.Fprintf(&b, " Bed %d of the garden needs water and boiler %d a new valve.", bed, bed)
 	}
 	return b.String()
 }()
