@@ -68,7 +68,8 @@ func (d *dotenvMasks) maskOf(base *tool.Mask, root string) *tool.Mask {
 		// a device or a pipe would not end
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			files = append(files, name)
-			_, _ = fmt.Fprintln(&seen, name, info.Size(), info.ModTime().UnixNano(), info.Sys().(*syscall.Stat_t).Ino)
+			stat, _ := info.Sys().(*syscall.Stat_t) // of every file of this kind
+			_, _ = fmt.Fprintln(&seen, name, info.Size(), info.ModTime().UnixNano(), stat.Ino)
 		}
 	}
 	if len(files) == 0 {

@@ -44,7 +44,8 @@ const (
 
 // narrows are the keys that can only restrict. A key of a map includes everything below it.
 var narrows = []string{
-	"approvals.require", "approvals.require_validation", "approvals.rules", "approvals.private", "limits", "agents.*.limits",
+	"approvals.require", "approvals.require_validation", "approvals.rules", "approvals.private",
+	"limits", "agents.*.limits",
 	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session",
 	"budget.usd_per_workspace_day", "budget.usd_per_day",
 	"agents.*.budget", "agents.*.tools", "agents.*.approvals",

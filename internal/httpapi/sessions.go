@@ -24,7 +24,8 @@ func (s *server) sessionOperations() []operation {
 			s.Service.Sessions.Get),
 		newAddressed(s, http.MethodPatch, "/sessions/{id}", "change_session",
 			"Give a session another name or mode, or close it",
-			func(b *dispatch.SessionChange, _ string) *regie.ID { return &b.SessionID }, withoutAnswer(s.changeSession)),
+			func(b *dispatch.SessionChange, _ string) *regie.ID { return &b.SessionID },
+			withoutAnswer(s.changeSession)),
 		newOperation(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[dispatch.RemoveRequest, none]) (store.Removed, error) {

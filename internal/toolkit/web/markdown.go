@@ -49,7 +49,8 @@ type markdown struct {
 // hidden are elements with content that is no text of the page.
 var hidden = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Math: true,
-	atom.Iframe: true, atom.Object: true, atom.Select: true, atom.Textarea: true, atom.Noframes: true, atom.Noembed: true,
+	atom.Iframe: true, atom.Object: true, atom.Select: true,
+	atom.Textarea: true, atom.Noframes: true, atom.Noembed: true,
 }
 
 // inline are elements that do not end the line.
