@@ -10,7 +10,7 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 82160
+	maxProductLines = 82180
 	maxSupportLines = 13106
 	maxTestLines    = 66350
 	maxInterface    = 15
