@@ -32,7 +32,13 @@ func migrateSchema(ctx context.Context, db *sql.DB, path string, files fs.FS) er
 	if err != nil || current == m.Newest {
 		return err
 	}
+	used := false // a process that died over the first migrations has left nothing to keep
 	if current > 0 {
+		if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM users)").Scan(&used); err != nil {
+			return err
+		}
+	}
+	if used {
 		if err := backUp(ctx, db, path+".before-", m.Newest); err != nil {
 			return regie.Errorf(regie.CodeDiskFull,
 				"no backup could be written before the migration, so nothing was migrated: %v", err)
