@@ -123,9 +123,15 @@ func newAgentAddCommand(env *environment) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "add NAME", Args: checkArgCount(1, 1),
-		Short: env.T("Add an agent: its definition as under agents.NAME in regie.yaml"),
+		Short: env.T("Add an agent: its definition as under agents.NAME in regie.yaml, in $EDITOR or from a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			definition, err := readDefinition(env, file)
+			var definition json.RawMessage
+			var err error
+			if file == "-" && isAttended(env.stdin, env.stderr) {
+				definition, err = editDefinition(cmd.Context(), newDefinition)
+			} else {
+				definition, err = readDefinition(env, file)
+			}
 			if err != nil {
 				return err
 			}
@@ -140,6 +146,9 @@ func newAgentAddCommand(env *environment) *cobra.Command {
 	cmd.Flags().StringVarP(&file, "file", "f", "-", env.T("the file with the definition, - for standard input"))
 	return cmd
 }
+
+// newDefinition is what a person begins a new agent with.
+var newDefinition = json.RawMessage(`{"description": "", "instructions": "", "tools": ["files.*"]}`)
 
 // readDefinition reads a definition in YAML or JSON, and returns it as JSON.
 func readDefinition(env *environment, file string) (json.RawMessage, error) {
@@ -184,7 +193,7 @@ func newAgentEditCommand(env *environment) *cobra.Command {
 				if file != "" {
 					definition, err = readDefinition(env, file)
 				} else {
-					definition, err = editDefinition(cmd.Context(), env, now.Definition)
+					definition, err = editDefinition(cmd.Context(), now.Definition)
 				}
 				if err != nil {
 					return now, err
@@ -206,7 +215,7 @@ func newAgentEditCommand(env *environment) *cobra.Command {
 }
 
 // editDefinition has the person change a definition in an editor.
-func editDefinition(ctx context.Context, env *environment, definition json.RawMessage) (json.RawMessage, error) {
+func editDefinition(ctx context.Context, definition json.RawMessage) (json.RawMessage, error) {
 	temp, err := os.CreateTemp("", "regie-agent-*.yaml")
 	if err != nil {
 		return nil, err
@@ -219,7 +228,11 @@ func editDefinition(ctx context.Context, env *environment, definition json.RawMe
 	if err := chat.Command(chat.EditorLine(os.Getenv))(ctx, temp.Name()); err != nil {
 		return nil, regie.Errorf(regie.CodeToolError, "the editor failed, so nothing was changed: %v", err)
 	}
-	return readDefinition(env, temp.Name())
+	edited, err := os.ReadFile(temp.Name())
+	if err != nil {
+		return nil, err
+	}
+	return jsonOfYAML(edited)
 }
 
 // replacing returns the merge patch (RFC 7396) that makes one definition of another.

@@ -96,7 +96,7 @@ func TestAgentsRefused(t *testing.T) {
 		{"Clerk", `{}`, "not a valid agent name"},
 		{"reader", `{}`, "is one of the settings"},
 		{"main", `{}`, "is one of the settings"},
-		{"clerk", `{"tools":["files.raed_file"]}`, "did you mean files.read_file?"},
+		{"clerk", `{"tools":["files.raed_file"]}`, "did you mean files.read_file"},
 		{"clerk", `{"provider":"nowhere"}`, "not configured"},
 		{"clerk", `{"instruction":"x"}`, "did you mean instructions?"},
 		{"clerk", `{"limits":{"max_tool_calls":-1}}`, "limits.max_tool_calls"},
@@ -128,7 +128,7 @@ func TestAgentFiles(t *testing.T) {
 	}
 	b.trust()
 	all, err := conn.Agents.List(t.Context(), dispatch.AgentFilter{Root: b.root})
-	if err != nil || len(all) != 3 || all[0].Name != "broken" || !strings.Contains(all[0].Problem, "no front matter") || all[2].Path != ".regie/agents/scribe.md" {
+	if err != nil || len(all) != 3 || all[0].Name != "broken" || !strings.Contains(all[0].Problem, "does not begin with a line ---") || all[2].Path != ".regie/agents/scribe.md" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	view := b.asksAgent(conn, regie.ID{}, "scribe")
@@ -150,5 +150,24 @@ func TestAgentLimits(t *testing.T) {
 	}
 	if calls[1].NotRun != regie.NotRunOverLimit || !strings.Contains(calls[1].Error.Message, "limit of 2 calls in this session") {
 		t.Errorf("%+v", calls[1])
+	}
+}
+
+// TestAgentScopes_Person: the scope binds the agent, not the person's own commands and mentions.
+func TestAgentScopes_Person(t *testing.T) {
+	t.Parallel()
+	b := newHarness(t, newModel(t, replyWith("I see.")))
+	b.file("a.txt", "what the file holds\n")
+	b.settings.File.Agents = map[string]config.Agent{"main": {Tools: regie.ToolScope{"files.list_files"}}}
+	conn := b.connect()
+	in := b.command(regie.NewID(), "echo mine")
+	in.Policy = everything
+	view := b.await(conn, b.send(conn, in))
+	if got := view.Exchanges[0].Calls[0]; got.State != regie.CallSucceeded || !strings.Contains(got.Result, "mine") {
+		t.Errorf("a person's own command: %s %+v", got.State, got.Error)
+	}
+	named := b.await(conn, b.send(conn, b.naming(regie.NewID(), "look at @a.txt", everything)))
+	if len(named.Enrichments) != 1 || named.Enrichments[0].Calls[0].State != regie.CallSucceeded {
+		t.Errorf("a mention: %+v", named.Enrichments)
 	}
 }

@@ -275,7 +275,7 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 // fileSettings returns what files say about an agent's calls in a workspace, by its present
 // definition.
 func (e *Engine) fileSettings(ctx context.Context, root, agent string, version int) engine.FileSettings {
-	found, err := control.PresentAgent(ctx, e.service, root, agent, version)
+	found, err := control.CurrentAgent(ctx, e.service, root, agent, version)
 	return e.projects.fileSettings(root, agent, found, err)
 }
 

@@ -84,7 +84,7 @@ var arrows = []arrow{
 	{"internal/price", []string{"."}, "pure; what models cost"},
 	{"internal/keyring", []string{"."}, "the keyring of the operating system"},
 	{"internal/keyring/keyringtest", nil, "a keyring for tests"},
-	{"internal/config", []string{".", "internal/keyring", "internal/price", "internal/slot", "internal/spell"}, "settings and their origins"},
+	{"internal/config", []string{".", "internal/keyring", "internal/price", "internal/skill", "internal/slot", "internal/spell"}, "settings and their origins"},
 	{"internal/doctor", []string{".", "internal/config", "internal/sandbox", "internal/snapshot", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},
 	{"internal/i18n", []string{"."}, "the catalogue"},
 	{"internal/sanitize", nil, "text from outside, made harmless; needs nothing"},

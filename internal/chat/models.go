@@ -33,6 +33,12 @@ func EngineModel(agents []dispatch.AgentView, agent string) (provider, model str
 	return "", ""
 }
 
+// LeavesModel reports whether a chat leaves its model to the agent: it names none, or one that no
+// person chose.
+func LeavesModel(request *dispatch.RunRequest) bool {
+	return request.Model == "" || request.ModelDefault && request.Agent != "main"
+}
+
 // answering is what is known of the models of an engine, and of the one that answers next.
 type answering struct {
 	agents          []dispatch.AgentView
@@ -56,7 +62,7 @@ func chooseModel(c *Conversation, name string) {
 		if has.agents, err = c.Control.Agents.List(ctx, dispatch.AgentFilter{Root: request.Root}); err != nil {
 			return has, err
 		}
-		if has.provider, has.model = request.Provider, request.Model; has.model == "" || request.ModelDefault && request.Agent != "main" {
+		if has.provider, has.model = request.Provider, request.Model; LeavesModel(&request) {
 			has.provider, has.model = EngineModel(has.agents, request.Agent)
 		}
 		asking, cancel := context.WithTimeout(ctx, listWithin)

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/skill"
 )
 
 // mainAgent is the default agent, which is always there.
@@ -149,17 +150,16 @@ func ParseAgent(where string, data []byte) (out Agent, err error) {
 // ParseAgentFile reads an agent of a Markdown file: its definition is the front matter, its
 // instructions are the text behind it. It returns CodeBadRequest for what is no such file.
 func ParseAgentFile(where string, data []byte) (Agent, error) {
-	data = bytes.TrimPrefix(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\uFEFF"))
-	front, body, found := bytes.Cut(bytes.TrimPrefix(data, []byte("---\n")), []byte("\n---\n"))
-	switch {
-	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		return Agent{}, regie.Errorf(regie.CodeBadRequest, "the agent in %s is not valid: it is no text in UTF-8", where)
-	case !bytes.HasPrefix(data, []byte("---\n")) || !found:
+	if len(data) > MaxAgentFile || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return Agent{}, regie.Errorf(regie.CodeBadRequest,
-			"the agent in %s is not valid: it has no front matter between two lines ---", where)
+			"the agent in %s is not valid: it is no text in UTF-8, or has more than %d bytes", where, MaxAgentFile)
 	}
-	out, err := ParseAgent(where, front)
-	out.Instructions = joinInstructions(out.Instructions, string(body))
+	front, body, err := skill.SplitFrontMatter(where, string(bytes.TrimPrefix(data, []byte("\uFEFF"))))
+	if err != nil {
+		return Agent{}, err
+	}
+	out, err := ParseAgent(where, []byte(front))
+	out.Instructions = joinInstructions(out.Instructions, body)
 	return out, err
 }
 

@@ -62,8 +62,13 @@ func TestParseAgentFile(t *testing.T) {
 	if err != nil || a.Instructions != "You read." || a.Description != "Reads" || len(a.Tools) != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
+	for _, good := range []string{"---\n---\nYou read.", "---\nmodel: m\n---"} {
+		if _, err := ParseAgentFile("r.md", []byte(good)); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
 	for bad, want := range map[string]string{
-		"You read.\n":              "no front matter",
+		"You read.\n":              "does not begin with a line ---",
 		"---\nname: r\n---\nx\n":   "unknown key name",
 		"---\ntools: [\n---\nx\n":  "not valid",
 		"---\na: &x [*x]\n---\n":   "not valid",

@@ -12,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/tool"
 )
 
 // Agents are the agents of the settings, of the database and of workspaces (decision 66).
@@ -78,46 +77,30 @@ func parseStored(v *store.AgentVersion) (config.Agent, error) {
 	return config.ParseAgent("the database ("+v.Name+")", v.Definition)
 }
 
-// checkTools returns CodeBadRequest where an agent names a tool that is not there, with the nearest
-// name. What a server of tools has may be away, so of its tools nothing is known.
+// checkTools returns CodeBadRequest where an agent names a tool that its toolkit does not have, with
+// the nearest name. A pattern may match nothing, and a toolkit may come later.
 func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolScope) error {
 	if len(scopes) == 0 {
 		return nil
 	}
 	tools := c.Tools(ctx)
 	for _, pattern := range slices.Concat(scopes...) {
-		if err := checkToolName(tools, strings.TrimPrefix(pattern, "!")); err != nil {
+		pattern = strings.TrimPrefix(pattern, "!")
+		toolkit, _, _ := strings.Cut(pattern, ".")
+		if strings.Contains(pattern, "*") || tools.CheckPatterns([]string{toolkit + ".*"}) != nil {
+			continue
+		}
+		if err := tools.CheckPatterns([]string{pattern}); err != nil {
 			return regie.Errorf(regie.CodeBadRequest, "the agent %s: %v", name, err)
 		}
 	}
 	return nil
 }
 
-// checkToolName returns CodeBadRequest for an unknown name in a toolkit of the registry. A pattern
-// may match nothing.
-func checkToolName(tools *tool.Registry, name string) error {
-	if _, known := tools.Find(name); known || strings.Contains(name, "*") {
-		return nil
-	}
-	toolkit, _, _ := strings.Cut(name, ".")
-	for _, d := range tools.Definitions() {
-		if !strings.HasPrefix(d.Name, toolkit+".") {
-			continue
-		}
-		near := tools.Nearest(name)
-		if len(near) == 0 {
-			return regie.Errorf(regie.CodeBadRequest, "there is no tool %s: regie tools lists them", name)
-		}
-		canonical, _ := tools.ByWireName(near[0])
-		return regie.Errorf(regie.CodeBadRequest, "there is no tool %s: did you mean %s?", name, canonical)
-	}
-	return nil
-}
-
-// PresentAgent returns an agent by its present definition, for the engine: its scopes, its level of
+// CurrentAgent returns an agent by its present definition, for the engine: its scopes, its level of
 // the approval hierarchy, its rules and its budget hold for all its rounds. Where it is gone, those
 // of the version hold that its session names (decision 36).
-func PresentAgent(ctx context.Context, s *Service, root, name string, version int) (config.Agent, error) {
+func CurrentAgent(ctx context.Context, s *Service, root, name string, version int) (config.Agent, error) {
 	if name == "" { // a query outside of a session, which is a person's
 		return config.Agent{}, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/store/storetest"
 )
 
 // TestMain makes this binary the child where the harness asks for it.
@@ -104,7 +105,7 @@ func opener(ctx context.Context) error {
 	cfg := sqlite.Config{Dir: os.Getenv("REGIE_DATA_DIR")}
 	if os.Getenv("REGIE_CRASH_NEXT") != "" {
 		var err error
-		if cfg.Migrations, err = nextMigrations(); err != nil {
+		if cfg.Migrations, err = storetest.NextMigrations(ownMigrations); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/store/storetest"
 )
 
 var openStep = flag.Int("open-step", 1, "kill a migration at each operation on a file, or at one of so many from a random one on")
@@ -165,19 +165,8 @@ func TestRecoveryKills(t *testing.T) {
 	t.Logf("%d kills", 2*(n-1))
 }
 
-// nextMigrations are those of this program and the one that comes next, which writes.
-func nextMigrations() (fs.FS, error) {
-	files := fstest.MapFS{"00099_next.sql": {
-		Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\nUPDATE meta SET next = value;\n"),
-	}}
-	const dir = "../store/sqlite/migrations"
-	present, err := os.ReadDir(dir)
-	for _, entry := range present {
-		data, unread := os.ReadFile(dir + "/" + entry.Name())
-		files[entry.Name()], err = &fstest.MapFile{Data: data}, errors.Join(err, unread)
-	}
-	return files, err
-}
+// ownMigrations is the directory of the migrations of this program.
+const ownMigrations = "../store/sqlite/migrations"
 
 // killOpening kills the process that opens what restore makes, at each of the points and at each
 // operation on a file, and again while the rest is done; check looks at what is left.
@@ -231,7 +220,7 @@ func TestFirstMigrationKills(t *testing.T) {
 func TestMigrationKills(t *testing.T) {
 	l := killed(t)
 	var err error
-	if l.next, err = nextMigrations(); err != nil {
+	if l.next, err = storetest.NextMigrations(ownMigrations); err != nil {
 		t.Fatal(err)
 	}
 	l.killOpening(t, fault.MigrationPoints(), func() string { return l.restore(t) }, func(dir string) { l.migrated(t, dir) })

@@ -301,9 +301,11 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 	if err := s.readPolicy(); err != nil {
 		return nil, err
 	}
-	tools, err := e.withinScopes(tools, slices.Concat(s.policy.Scopes, s.files.Scopes))
-	if err != nil {
-		return nil, err
+	var err error
+	if s.mentionable = tools; !s.isCommand() {
+		if tools, err = e.withinScopes(tools, slices.Concat(s.policy.Scopes, s.files.Scopes)); err != nil {
+			return nil, err
+		}
 	}
 	if s.tools, err = e.withClient(tools, s.policy.ClientTools); err != nil {
 		return nil, err

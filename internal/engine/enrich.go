@@ -79,7 +79,7 @@ func (e *enricher) mentionQueries(m *regie.Message) store.Enrichment {
 	labels := make([]string, len(blocks))
 	for i, block := range blocks {
 		command := block.Command()
-		checked := e.tools.Check(command.Type, string(command.Params))
+		checked := e.mentionable.Check(command.Type, string(command.Params))
 		call := regie.Call{
 			ID: regie.NewID(), SessionID: e.session.ID, RoundID: e.round.ID, Ordinal: i, MessageID: message.ID,
 			Origin: regie.OriginUser, Tool: checked.Name,

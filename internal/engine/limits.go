@@ -5,6 +5,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/tool"
 )
 
 // DefaultLimits are the limits of spec 3.2: in the JSON dialect, where one reply carries a whole
@@ -159,4 +160,28 @@ func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
 	default: // an interrupt leaves the session usable (decision 6), a stop closes it by itself
 		return ""
 	}
+}
+
+// maxOutput is the bound of the round's replies in tokens.
+func (s *roundState) maxOutput() int {
+	if s.policy.MaxOutput > 0 {
+		return s.policy.MaxOutput
+	}
+	return s.cfg.MaxOutput
+}
+
+// retry bounds the attempts of one of the round's calls.
+func (s *roundState) retry() tool.Retry {
+	retry := s.cfg.Retry
+	if most := s.round.Limits.CallAttempts; most > 0 && (retry.Max <= 0 || most < retry.Max) {
+		retry.Max = most
+	}
+	return retry
+}
+
+// isOverSessionCalls reports whether a further call of a reply is over the limit of its session.
+// What ends, plans or asks is no work, and may always be said.
+func (s *roundState) isOverSessionCalls(known, ordinal int, checked *tool.Checked) bool {
+	most := s.round.Limits.SessionCalls
+	return most > 0 && known+ordinal >= most && (checked.Tool == nil || checked.Tool.Definition().Role == "")
 }

@@ -30,6 +30,8 @@ type roundState struct {
 	// tools stay the same as long as the round is held here (decision 14); each call is compared
 	// with the definition that it was judged under.
 	tools *tool.Registry
+	// mentionable are the tools without the agent's scopes, for what a person mentions.
+	mentionable *tool.Registry
 	// commit is the context of store transitions: a stop does not cut a step that is being stored.
 	commit context.Context
 	// work is the context of actions and of probes: only an interrupt or the end of the process

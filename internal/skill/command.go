@@ -29,7 +29,7 @@ func ParseCommand(file string, data []byte) (c Command, ok bool) {
 		return c, false
 	}
 	c = Command{Name: name, Body: strings.TrimPrefix(string(data), "\uFEFF")}
-	if front, body, err := split(c.Body); err == nil {
+	if front, body, err := SplitFrontMatter(file, c.Body); err == nil {
 		fields, _, err := decode(front)
 		if n := fields["description"]; err == nil && n != nil {
 			c.Description, _ = line("description", n, maxDescription)

@@ -65,7 +65,7 @@ func Parse(dir string, data []byte) (s Skill, notes []regie.Sentence, err error)
 	case bytes.IndexByte(data, 0) >= 0:
 		return s, nil, regie.Errorf(regie.CodeNotText, "SKILL.md is not text")
 	}
-	front, body, err := split(string(bytes.TrimPrefix(data, []byte("\uFEFF"))))
+	front, body, err := SplitFrontMatter(FileName, string(bytes.TrimPrefix(data, []byte("\uFEFF"))))
 	if err != nil {
 		return s, nil, err
 	}
@@ -88,11 +88,12 @@ func bad(format string, args ...any) error {
 	return regie.Errorf(regie.CodeBadRequest, format, args...)
 }
 
-// split separates the front matter of a file from its body.
-func split(text string) (front, body string, err error) {
+// SplitFrontMatter separates the front matter of a Markdown file from its body. what is how people
+// find the file. It returns CodeBadRequest for a file without one.
+func SplitFrontMatter(what, text string) (front, body string, err error) {
 	first, rest, _ := strings.Cut(text, "\n")
 	if strings.TrimRight(first, " \t\r") != "---" {
-		return "", "", bad("SKILL.md does not begin with a line --- and a front matter")
+		return "", "", bad("%s does not begin with a line --- and a front matter", what)
 	}
 	at := 0
 	for line := range strings.Lines(rest) {
@@ -101,10 +102,10 @@ func split(text string) (front, body string, err error) {
 		}
 		if at += len(line); at > maxFront {
 			return "", "", regie.Errorf(regie.CodeFileTooLarge,
-				"the front matter of SKILL.md has more than %d bytes, or no line --- at its end", maxFront)
+				"the front matter of %s has more than %d bytes, or no line --- at its end", what, maxFront)
 		}
 	}
-	return "", "", bad("the front matter of SKILL.md has no line --- at its end")
+	return "", "", bad("the front matter of %s has no line --- at its end", what)
 }
 
 // known are the keys of the format.

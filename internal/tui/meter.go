@@ -80,21 +80,16 @@ func (g *meter) takenUp(past *chat.Past) {
 // of the newest run, else of the engine.
 func nextModel(m *model) string {
 	_, ofAgent := chat.EngineModel(m.engine, m.Request.Agent)
-	if leavesModel(m) {
+	if chat.LeavesModel(&m.Request) {
 		return cmp.Or(m.meter.model, ofAgent, m.Request.Model)
 	}
 	return cmp.Or(m.Request.Model, m.meter.model, ofAgent)
 }
 
-// leavesModel reports whether the chat leaves its model to the agent.
-func leavesModel(m *model) bool {
-	return m.Request.Model == "" || m.Request.ModelDefault && m.Request.Agent != "main"
-}
-
 // readEngine loads the agents' models if the chat has no model of its own. It ignores an
 // error: the first message reports it.
 func readEngine(m *model) {
-	if leavesModel(m) {
+	if chat.LeavesModel(&m.Request) {
 		m.Do(chat.Beside, func(ctx context.Context) func() {
 			agents, _ := m.Control.Agents.List(ctx, dispatch.AgentFilter{Root: m.Request.Root})
 			return func() { m.engine = agents }

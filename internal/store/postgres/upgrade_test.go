@@ -19,7 +19,11 @@ func TestNotBelowAnEngine(t *testing.T) {
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	next := postgres.Config{URL: address, Dir: dir, Migrations: storetest.NextMigrations(t)}
+	migrations, err := storetest.NextMigrations("migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := postgres.Config{URL: address, Dir: dir, Migrations: migrations}
 	storetest.PostgresExec(t, address, "INSERT INTO holders (name, until) VALUES ('node:/data pid 7', clock_timestamp() + interval '1 hour'), ('dead', clock_timestamp() - interval '1 hour')")
 	for _, reading := range []bool{false, true} {
 		want := "node:/data pid 7"

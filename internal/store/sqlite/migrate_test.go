@@ -18,7 +18,11 @@ import (
 // openNext opens a data directory as the program with the next migration would.
 func openNext(t *testing.T, dir string) *sqlite.Store {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, Migrations: storetest.NextMigrations(t)})
+	next, err := storetest.NextMigrations("migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, Migrations: next})
 	if err != nil {
 		t.Fatal(err)
 	}

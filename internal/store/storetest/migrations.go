@@ -3,24 +3,22 @@ package storetest
 import (
 	"os"
 	"path/filepath"
-	"testing"
 	"testing/fstest"
 )
 
-// NextMigrations returns the migrations of the package under test and one more: those of the next
-// program.
-func NextMigrations(t *testing.T) fstest.MapFS {
-	t.Helper()
-	out := fstest.MapFS{"99999_next.sql": {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")}}
-	files, err := filepath.Glob("migrations/*.sql")
-	for _, name := range files {
-		var data []byte
-		if data, err = os.ReadFile(name); err == nil {
-			out[filepath.Base(name)] = &fstest.MapFile{Data: data}
+// NextMigrations returns the migrations in a directory and one more, which writes: those of the
+// next program.
+func NextMigrations(dir string) (fstest.MapFS, error) {
+	out := fstest.MapFS{"99999_next.sql": {
+		Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\nUPDATE meta SET next = value;\n"),
+	}}
+	files, err := os.ReadDir(dir)
+	for _, file := range files {
+		data, unread := os.ReadFile(filepath.Join(dir, file.Name()))
+		if unread != nil {
+			return nil, unread
 		}
+		out[file.Name()] = &fstest.MapFile{Data: data}
 	}
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d migrations: %v", len(files), err)
-	}
-	return out
+	return out, err
 }
