@@ -77,8 +77,8 @@ func parseStored(v *store.AgentVersion) (config.Agent, error) {
 	return config.ParseAgent("the database ("+v.Name+")", v.Definition)
 }
 
-// checkTools returns CodeBadRequest where an agent names a tool that its toolkit does not have, with
-// the nearest name. A pattern may match nothing, and a toolkit may come later.
+// checkTools returns CodeBadRequest where an agent names a tool that its toolkit does not have,
+// with the nearest name. A pattern may match nothing, and a toolkit may come later.
 func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolScope) error {
 	if len(scopes) == 0 {
 		return nil
