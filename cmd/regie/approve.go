@@ -68,7 +68,7 @@ func newDenyCommand(env *environment) *cobra.Command {
 	d := decision{answer: regie.AnswerDeny}
 	cmd := &cobra.Command{
 		Use: "deny ID [CALL…]", Args: checkArgCount(1, -1), Short: env.T("Refuse what an agent asks for"),
-		Long: env.T("Refuse calls of an approval by their numbers; without numbers, all undecided ones. With a reason the agent continues and reads it; if everything is refused without a reason, the run ends."),
+		Long: env.T("Refuse calls of an approval by their numbers; without numbers, all undecided ones. The agent reads the reason and goes on; without one it says why it asked, and a second refusal of the same call ends the run."),
 		RunE: func(cmd *cobra.Command, args []string) error { return decideCalls(cmd.Context(), env, d, args) },
 	}
 	cmd.Flags().StringVar(&d.reason, "reason", "", env.T("the reason, which the agent reads"))

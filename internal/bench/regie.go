@@ -62,8 +62,9 @@ func newRegie(ctx context.Context, of trial, dir string, noop func()) (*contesta
 	settings.File.Limits.Chat = regie.Limits{
 		Total: 10_000, Queries: 10_000, Retries: 3, FormatErrors: 3, CallsInReply: 10, ContextTokens: of.Chat,
 	}
+	quiet := &slog.HandlerOptions{Level: slog.LevelWarn} // without a line for each run
 	engine, err := app.OpenEngine(ctx, app.Options{
-		Config: settings, Tools: tools, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Config: settings, Tools: tools, Log: slog.New(slog.NewTextHandler(os.Stderr, quiet)),
 	})
 	c := &contestant{engine: engine, dir: dir}
 	if of.Chat > 0 {
