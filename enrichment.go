@@ -3,6 +3,7 @@ package regie
 import (
 	"encoding/json"
 	"io/fs"
+	"path/filepath"
 	"strings"
 )
 
@@ -124,19 +125,27 @@ func (m *Message) Enrichments() []*EnrichmentBlock {
 // owns its calls (decision 46).
 func (m *Message) Enriching() bool { return m.System != nil && !m.System.Enriches.IsZero() }
 
+// NamesImage reports whether the block names a file that can be sent as an image, by its name.
+func (b *EnrichmentBlock) NamesImage() bool {
+	switch strings.ToLower(filepath.Ext(b.Path)) {
+	case ".png", ".jpg", ".jpeg":
+		return b.Target == TargetFile
+	default:
+		return false
+	}
+}
+
 // ValidateSegments returns CodeBadRequest for segments that a client may not send: one that holds
-// nothing or more than one thing, an attachment, more than MaxEnrichments blocks; and the errors of
+// nothing or more than one thing, more than MaxEnrichments blocks; and the errors of
 // EnrichmentBlock.Validate.
 func ValidateSegments(segments []Segment) error {
 	blocks := 0
 	for i := range segments {
 		s := &segments[i]
 		switch {
-		case s.Attachment != nil:
-			return Errorf(CodeBadRequest, "attachments cannot be sent yet: put the file into the workspace and name it")
-		case (s.Text != "") == (s.Enrichment != nil):
+		case countTrue(s.Text != "", s.Attachment != nil, s.Enrichment != nil) != 1:
 			return Errorf(CodeBadRequest,
-				"segment %d of the message must have either a text or an enrichment", i+1)
+				"segment %d of the message must have either a text, an attachment or an enrichment", i+1)
 		case s.Enrichment == nil:
 			continue
 		}
@@ -149,4 +158,13 @@ func ValidateSegments(segments []Segment) error {
 		}
 	}
 	return nil
+}
+
+func countTrue(all ...bool) (n int) {
+	for _, is := range all {
+		if is {
+			n++
+		}
+	}
+	return n
 }

@@ -112,6 +112,15 @@ type Attachment struct {
 	Size      int64  `json:"size"` // bytes
 }
 
+// Bounds of images, so that every vendor takes them (decision 18): the bytes of one, which grow by a
+// third on the wire, of all of a session, and the pixels of one.
+const (
+	MaxImageBytes  = 3_932_160
+	MaxImagesBytes = 15 << 20
+	MaxImageSide   = 8000
+	MaxImagePixels = 25_000_000
+)
+
 // Segment is one piece of an enriched user message: text, an attachment, or an enrichment block
 // (spec 2.2, 7.3).
 type Segment struct {

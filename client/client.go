@@ -30,6 +30,7 @@ import (
 type Client struct {
 	// The nouns of the service; sessions, rounds and approvals are methods of Client.
 	Agents     *Agents
+	Uploads    *Uploads
 	Workspaces *Workspaces
 	Catalog    *Catalog
 	Rules      *Rules
@@ -92,7 +93,7 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Agents = &Agents{c}
+	c.Agents, c.Uploads = &Agents{c}, &Uploads{c}
 	c.Workspaces, c.Catalog, c.Rules, c.Undos = &Workspaces{c}, &Catalog{c}, &Rules{c}, &Undos{c}
 	c.Cache, c.Tokens, c.Presence = &Cache{c}, &Tokens{c}, &PresenceService{c}
 	return c

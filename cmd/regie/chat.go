@@ -105,7 +105,8 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	var result chat.Result
 	common := chat.Config{
 		Control: conn.Client, Text: env.text, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
-		Request: request, Look: app.Look(request.Root), Skills: skillNotes(env, request.Root),
+		Request: request, Look: app.Look(request.Root),
+		ReadImage: app.ReadImage(request.Root), Skills: skillNotes(env, request.Root),
 		Settings: env.config.FingerprintOf, Continue: f.resume,
 		Commands: func() []chat.CustomCommand { return customCommands(env, request.Root) },
 		History:  chat.NewHistory(env.config.DataDir),

@@ -186,7 +186,10 @@ func startRun(ctx context.Context, env *environment, f runFlags, job string, sig
 	if err != nil {
 		return errors.Join(err, context.Cause(attaching))
 	}
-	err = followRun(ctx, env, conn, f, request, &resumed, signals.first)
+	request.Segments, err = chat.AttachImages(attaching, conn.Client, app.ReadImage(request.Root), request.Segments)
+	if err == nil {
+		err = followRun(ctx, env, conn, f, request, &resumed, signals.first)
+	}
 	env.drainCalls(ctx, conn, signals.first, signals.ending.Load())
 	return errors.Join(err, conn.Close())
 }

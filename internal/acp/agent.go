@@ -89,7 +89,7 @@ func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.Initiali
 		ProtocolVersion: sdk.ProtocolVersionNumber, AuthMethods: []sdk.AuthMethod{},
 		AgentInfo: &sdk.Implementation{Name: "regie", Title: &title, Version: a.Version},
 		AgentCapabilities: sdk.AgentCapabilities{
-			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
+			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true, Image: true},
 			SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}},
 		},
 	}, nil

@@ -2,14 +2,18 @@ package acp
 
 import (
 	"cmp"
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -17,12 +21,12 @@ import (
 // maxShown limits the shown part of a call's result, in bytes.
 const maxShown = 32 << 10
 
-// promptSegments converts a prompt: texts, and linked files of the workspace as enrichments (spec
-// 7.3). It returns CodeBadRequest for content that the agent does not support.
-func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
+// promptSegments converts a prompt: texts, images, and linked files of the workspace as enrichments
+// (spec 7.3). It returns CodeBadRequest for content that the agent does not support.
+func (a *agent) promptSegments(ctx context.Context, s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
 	var out []regie.Segment
 	say := func(text string) {
-		if n := len(out); n > 0 && out[n-1].Enrichment == nil {
+		if n := len(out); n > 0 && out[n-1].Text != "" {
 			out[n-1].Text += text
 		} else if text != "" {
 			out = append(out, regie.Segment{Text: text})
@@ -34,10 +38,10 @@ func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.S
 		case b.Text != nil:
 			say(b.Text.Text)
 		case b.ResourceLink != nil:
-			path, ok := s.workspacePath(b.ResourceLink.Uri)
+			file, ok := s.workspacePath(b.ResourceLink.Uri)
 			block, there := regie.EnrichmentBlock{}, false
 			if ok {
-				block, there = look(path)
+				block, there = look(file)
 			}
 			switch {
 			case there && !seen[block.Path]:
@@ -51,12 +55,31 @@ func (a *agent) promptSegments(s *session, blocks []sdk.ContentBlock) ([]regie.S
 		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
 			embedded := b.Resource.Resource.TextResourceContents
 			say("\n" + embedded.Uri + ":\n```\n" + embedded.Text + "\n```\n")
+		case b.Image != nil:
+			attached, err := a.uploadImage(ctx, b.Image)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, regie.Segment{Attachment: &attached})
 		default:
 			return nil, regie.Errorf(regie.CodeBadRequest,
-				"attachments cannot be sent yet: put the file into the workspace and name it")
+				"sound and other files cannot be sent: put the file into the workspace and name it")
 		}
 	}
 	return out, nil
+}
+
+// uploadImage uploads an image of the editor.
+func (a *agent) uploadImage(ctx context.Context, image *sdk.ContentBlockImage) (regie.Attachment, error) {
+	data, err := base64.StdEncoding.DecodeString(image.Data)
+	if err != nil {
+		return regie.Attachment{}, regie.Errorf(regie.CodeBadRequest, "the image is not in base64: %v", err)
+	}
+	name := ""
+	if image.Uri != nil {
+		name = path.Base(*image.Uri)
+	}
+	return a.Control.Uploads.Add(ctx, dispatch.Upload{Name: name, Data: data})
 }
 
 // workspacePath returns the path in the workspace that an address names.

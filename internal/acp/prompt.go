@@ -24,10 +24,10 @@ func (a *agent) runPrompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopRe
 	}
 	request := s.request
 	request.ClientID, request.SessionID = regie.NewID().String(), s.id
-	if request.Segments, err = a.promptSegments(s, in.Prompt); err != nil {
+	if request.Segments, err = a.promptSegments(ctx, s, in.Prompt); err != nil {
 		return "", err
 	}
-	if len(request.Segments) == 1 && request.Segments[0].Enrichment == nil {
+	if len(request.Segments) == 1 && request.Segments[0].Text != "" {
 		request.Text, request.Segments = request.Segments[0].Text, nil
 	}
 	s.stopFollowing()

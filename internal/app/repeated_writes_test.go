@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -337,6 +338,12 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 			between: func() { k.json("PATCH", path, `{"definition":{"model":"b"}}`, 200, nil) },
 			once:    k.more(path+"/versions", 2),
 		}
+	},
+	"upload_attachment": func(*keyedHouse) keyedCase {
+		body := func(width int) string {
+			return `{"data":"` + base64.StdEncoding.EncodeToString(drawPNG(width, 2)) + `"}`
+		}
+		return keyedCase{path: "/api/v1/attachments", body: body(2), other: body(3)}
 	},
 	"remove_agent": func(k *keyedHouse) keyedCase {
 		k.json("POST", "/api/v1/agents", `{"name":"removed"}`, 201, nil)

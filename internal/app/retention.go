@@ -1,12 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -24,8 +26,9 @@ const (
 func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
 	for {
 		next, err := e.removeUnused(ctx, time.Now())
+		err = cmp.Or(err, e.store.RemoveUploads(ctx, time.Now().Add(-2*control.UploadsKept)))
 		if err != nil && ctx.Err() == nil {
-			log.Warn("sessions of clients that are not used any more could not be removed", "code",
+			log.Warn("unused sessions of clients and uploaded images could not be removed", "code",
 				string(regie.CodeOf(err)), "error", err)
 		}
 		sleep := apiSweep

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -71,7 +72,7 @@ func (n *tenants) asks() map[string][]string {
 		"show_cache":      {"", "?root=" + root},
 		"list_workspaces": {""}, "list_agents": {"", "?root=" + root}, "list_tools": {""}, "list_providers": {""}, "list_users": {""}, "show_me": {""},
 		"show_agent": {"", "?root=" + root}, "list_agent_versions": {""}, "create_agent": {`{"name":"x"}`},
-		"change_agent": {`{"definition":{}}`}, "remove_agent": {""},
+		"change_agent": {`{"definition":{}}`}, "remove_agent": {""}, "upload_attachment": {`{"name":"a.png","data":"` + base64.StdEncoding.EncodeToString(drawPNG(2, 2)) + `"}`},
 		"list_tokens":     {"", "?ended=true", "?id=" + n.whole.ID.String()},
 		"open_workspace":  {`{"path":"` + root + `"}`, `{"path":"` + filepath.Join(root, "x") + `"}`},
 		"create_session":  {`{"workspace_id":"` + place + `"}`, `{"workspace_id":"` + n.ours.ID.String() + `","session_id":"` + session + `"}`},

@@ -25,6 +25,8 @@ type Config struct {
 	Request dispatch.RunRequest
 	// Look finds what a message names with @; nil has nothing named.
 	Look Look
+	// ReadImage reads an image that a message names with @; nil sends none.
+	ReadImage func(path string) ([]byte, error)
 	// Skills writes the skills of the workspace, a line each; nil has none.
 	Skills func(note func(line string))
 	// Commands returns the slash commands of the workspace as they are now; nil has none.
@@ -497,10 +499,15 @@ func (c *Conversation) submitMessage(m *Outgoing, request dispatch.RunRequest) {
 		request.ApprovalMode = c.Mode
 	}
 	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
+		var run dispatch.Run
+		var err error
 		if request.Segments = Mentions(request.Text, c.Look); request.Segments != nil {
 			request.Text = ""
+			request.Segments, err = AttachImages(ctx, c.Control, c.ReadImage, request.Segments)
 		}
-		run, err := c.Control.Submit(ctx, request)
+		if err == nil {
+			run, err = c.Control.Submit(ctx, request)
+		}
 		return func() { c.handleSent(m, run, err) }
 	})
 }

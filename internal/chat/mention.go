@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -78,5 +79,5 @@ func (look Look) findMention(text string, from int) (block regie.EnrichmentBlock
 func (look Look) resolveName(name string) (regie.EnrichmentBlock, bool) {
 	block, ok := look(name)
 	block.Type = regie.EnrichmentPointer
-	return block, name != "" && ok && block.Validate() == nil
+	return block, name != "" && ok && (block.Validate() == nil || filepath.IsAbs(name) && block.NamesImage())
 }

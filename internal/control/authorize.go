@@ -28,7 +28,7 @@ var requiredScopes = map[string]regie.TokenScope{
 	"create_session": regie.ScopeChat, "change_session": regie.ScopeChat, "fork_session": regie.ScopeChat,
 	"mark_session_read": regie.ScopeChat, "stop_session": regie.ScopeChat, "close_session": regie.ScopeChat,
 	"request_control": regie.ScopeChat, "release_control": regie.ScopeChat,
-	"send_message": regie.ScopeChat, "take_back_message": regie.ScopeChat,
+	"send_message": regie.ScopeChat, "upload_attachment": regie.ScopeChat, "take_back_message": regie.ScopeChat,
 	"interrupt_round": regie.ScopeChat, "pause_round": regie.ScopeChat, "resume_round": regie.ScopeChat,
 	"undo": regie.ScopeChat, "beat": regie.ScopeChat,
 

@@ -90,6 +90,7 @@ type core struct {
 // Service is the service of one engine. Its methods may be called from any goroutine.
 type Service struct {
 	Agents     *Agents
+	Uploads    *Uploads
 	Sessions   *Sessions
 	Rounds     *Rounds
 	Approvals  *Approvals
@@ -109,7 +110,7 @@ type Service struct {
 func New(config Config) *Service {
 	c := &core{Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{}}
 	return &Service{
-		Agents: &Agents{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
+		Agents: &Agents{c}, Uploads: &Uploads{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
 		Presence: &PresenceService{c},

@@ -91,7 +91,7 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 	if err != nil {
 		return dispatch.Run{}, err
 	}
-	if err := r.checkAllowed(ctx, &in); err != nil {
+	if err := cmp.Or(r.checkAllowed(ctx, &in), r.takeUploads(ctx, &in)); err != nil {
 		return dispatch.Run{}, err
 	}
 	agreed, err := r.settleTerms(ctx, &in, &agent)
@@ -284,7 +284,7 @@ func (r *Rounds) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (
 		return dispatch.Run{}, false, store.ErrLeavesWaits
 	}
 	question := &inbox.Questions[0]
-	if !question.Module.AllowFreeText || in.AnswersNothing && in.WhenBusy == store.Steer {
+	if !question.Module.AllowFreeText || hasImages(in) || in.AnswersNothing && in.WhenBusy == store.Steer {
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}

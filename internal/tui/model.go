@@ -117,6 +117,9 @@ func (m *model) handleMessage(msg tea.Msg) tea.Cmd {
 // handlePaste inserts a paste into the field of a dialog or a search, else into the prompt: a paste
 // never answers a dialog.
 func (m *model) handlePaste(content string) {
+	if mention, ok := chat.MentionPastedImage(content, m.Look); ok && !m.hasField() {
+		content = mention
+	}
 	m.typed = time.Now()
 	if m.hasField() && m.letter.name != "" {
 		m.takeWords(m.letter.name)

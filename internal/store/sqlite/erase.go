@@ -248,6 +248,7 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 		out.Blobs += t.count(strings.Join([]string{
 			"UPDATE blobs SET data = NULL WHERE hash = ?1 AND data IS NOT NULL AND noted_at <= ?2",
 			"NOT EXISTS (SELECT 1 FROM calls WHERE result_blob = ?1)",
+			"NOT EXISTS (SELECT 1 FROM uploads WHERE blob = ?1)",
 			"NOT EXISTS (SELECT 1 FROM attachments a JOIN messages m ON m.id = a.message_id JOIN sessions s ON s.n = m.session WHERE a.blob = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM rounds WHERE level1 = ?1)", // all users share them
 			"NOT EXISTS (SELECT 1 FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.level2 = ?1 AND s.deleted_at IS NULL)",

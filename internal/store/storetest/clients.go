@@ -42,6 +42,7 @@ func resultsSubmission(w *World, fence store.Fence, results ...regie.ClientResul
 // clientCases are the cases of Run for clients of the OpenAI-compatible endpoint.
 var clientCases = map[string]func(*World){
 	"Agents":      agentVersions,
+	"Uploads":     uploads,
 	"Settings":    settings,
 	"RequestKeys": requestKeys,
 	"Clients":     clients,

@@ -1,0 +1,22 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// Upload is an image for a message that follows, for programs outside of this module (see
+// types.go).
+type Upload = dispatch.Upload
+
+// Uploads are the images that wait for their message, as control.Uploads.
+type Uploads struct{ client *Client }
+
+// Add stores an image, PNG or JPEG, for a segment of a message that follows within a day. It
+// returns CodeBadRequest for any other file, and for an image that is too large.
+func (u *Uploads) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment, error) {
+	return ask[regie.Attachment](ctx, u.client, http.MethodPost, "/api/v1/attachments", in)
+}

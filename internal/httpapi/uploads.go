@@ -1,0 +1,19 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+func uploadOperations(s *server) []operation {
+	return []operation{
+		newOperation(s, http.MethodPost, "/attachments", "upload_attachment",
+			"Upload an image, PNG or JPEG, for a segment of a message that follows within a day", http.StatusCreated,
+			func(ctx context.Context, in *request[none, dispatch.Upload]) (regie.Attachment, error) {
+				return s.Service.Uploads.Add(ctx, in.Body)
+			}),
+	}
+}
