@@ -2,6 +2,7 @@ package regie
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"strings"
 )
@@ -88,8 +89,17 @@ func (b *EnrichmentBlock) Command() DataCommand {
 	return DataCommand{Type: name, Params: params}
 }
 
-// LinearText is what a person's message says, as one text, with the label of each block at its
-// place (spec 2.2). Of any other message it is the typed text alone.
+// Label represents the attachment in the text of its message: [image a.png, image/png, 12345 bytes].
+func (a *Attachment) Label() string {
+	kind := "file"
+	if strings.HasPrefix(a.MediaType, "image/") {
+		kind = "image"
+	}
+	return fmt.Sprintf("[%s %s, %s, %d bytes]", kind, a.Name, a.MediaType, a.Size)
+}
+
+// LinearText is what a person's message says, as one text, with the label of each block and
+// attachment at its place (spec 2.2). Of any other message it is the typed text alone.
 func (m *Message) LinearText() string {
 	if len(m.Rich) == 0 {
 		return m.Text
@@ -104,6 +114,9 @@ func LinearText(segments []Segment) string {
 		text.WriteString(segments[i].Text)
 		if block := segments[i].Enrichment; block != nil {
 			text.WriteString(block.Label())
+		}
+		if a := segments[i].Attachment; a != nil {
+			text.WriteString(a.Label())
 		}
 	}
 	return text.String()

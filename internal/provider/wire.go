@@ -41,6 +41,16 @@ func Calls(parts []Part) (calls []*Call) {
 	return calls
 }
 
+// Images returns the media of a turn, in their order.
+func Images(parts []Part) (images []*Media) {
+	for i := range parts {
+		if parts[i].Media != nil {
+			images = append(images, parts[i].Media)
+		}
+	}
+	return images
+}
+
 // Object returns a call's arguments for an API that takes an object: unchanged if they are an
 // object of strict JSON, else empty. A call with other arguments was not run, and its result says
 // why.
