@@ -133,6 +133,17 @@ func (m *Message) Enrichments() []*EnrichmentBlock {
 	return blocks
 }
 
+// Attachments are those of a person's message, in their order.
+func (m *Message) Attachments() []*Attachment {
+	var out []*Attachment
+	for i := range m.Rich {
+		if a := m.Rich[i].Attachment; a != nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // Enriching reports whether the message brings what a person's message names: a DATA_ADDED that
 // owns its calls (decision 46).
 func (m *Message) Enriching() bool { return m.System != nil && !m.System.Enriches.IsZero() }

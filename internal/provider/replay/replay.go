@@ -35,18 +35,15 @@ func Open(path string) (*Player, error) {
 	if err != nil {
 		return nil, mismatch("the recording %s cannot be used: %v", path, err)
 	}
-	images := slices.ContainsFunc(r.calls, func(c *call) bool { return countImages(c.Asked) > 0 })
+	images := slices.ContainsFunc(r.calls, func(c *call) bool {
+		n, _ := provider.CountImages(c.Asked)
+		return n > 0
+	})
 	return &Player{
 		path: path, dialect: r.calls[0].Head.Dialect, images: images, recording: r, left: slices.Clone(r.calls),
 	}, nil
 }
 
-func countImages(turns []provider.Turn) (n int) {
-	for i := range turns {
-		n += len(provider.Images(turns[i].Parts))
-	}
-	return n
-}
 
 // Silent returns a player without answers: it writes requests as the one of a recording does, and
 // sending one returns CodeReplayMismatch.
@@ -91,7 +88,8 @@ func (c *playing) EndWith(provider.Tail) {}
 // was then.
 func (c *playing) Request() (regie.Hash, int) {
 	data := c.Body()
-	size := len(data) + countImages(c.turns)*provider.ImageWeight
+	images, _ := provider.CountImages(c.turns)
+	size := len(data) + images*provider.ImageWeight
 	c.player.mu.Lock()
 	defer c.player.mu.Unlock()
 	if left := c.player.left; len(left) > 0 && provider.AsksSummary(left[0].Asked) &&
