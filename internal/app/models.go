@@ -75,14 +75,14 @@ func newProvider(s config.Provider, window int) (provider.Provider, error) {
 // makers are the codecs of the types that have an entry (config.Types).
 var makers = map[string]func(s config.Provider, window int) (provider.Provider, error){
 	config.ProviderAnthropic: func(s config.Provider, _ int) (provider.Provider, error) {
-		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
+		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images})
 	},
 	config.ProviderGemini: func(s config.Provider, _ int) (provider.Provider, error) {
-		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
+		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images})
 	},
 	config.ProviderOllama: func(s config.Provider, _ int) (provider.Provider, error) {
 		return ollama.New(ollama.Config{
-			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey,
+			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images,
 			Context: s.NumCtx, KeepAlive: s.KeepAlive,
 		})
 	},
@@ -90,11 +90,11 @@ var makers = map[string]func(s config.Provider, window int) (provider.Provider, 
 		if s.Speaks() == config.APIResponses {
 			return responses.New(responses.Config{
 				Name: s.Name, BaseURL: s.BaseURL,
-				APIKey: s.APIKey, ContextTokens: window,
+				APIKey: s.APIKey, Images: s.Images, ContextTokens: window,
 			})
 		}
 		return openai.New(openai.Config{
-			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey,
+			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images,
 			Vendor: s.Wire(), ContextTokens: window,
 		})
 	},

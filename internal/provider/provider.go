@@ -248,6 +248,14 @@ type Capabilities struct {
 	Free bool
 }
 
+// WithImages returns the capabilities with the configured setting for images, if there is one.
+func (c Capabilities) WithImages(configured *bool) Capabilities {
+	if configured != nil {
+		c.Images = *configured
+	}
+	return c
+}
+
 // Tempering says when a request to a model carries Head.Temperature: at some vendors a thinking
 // model refuses it.
 type Tempering int

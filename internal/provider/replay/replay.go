@@ -44,7 +44,6 @@ func Open(path string) (*Player, error) {
 	}, nil
 }
 
-
 // Silent returns a player without answers: it writes requests as the one of a recording does, and
 // sending one returns CodeReplayMismatch.
 func Silent() *Player {
