@@ -125,8 +125,8 @@ func (h *promptHead) promptView() prompt.View {
 	return v
 }
 
-// readMedia returns the bytes of an attachment, nil where they were erased. No request is sent after
-// another failure.
+// readMedia returns the bytes of an attachment, nil where they were erased. No request is sent
+// after another failure.
 func (h *promptHead) readMedia(a *regie.Attachment) []byte {
 	data, err := h.cfg.Store.Blob(h.commit, a.Blob)
 	if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
