@@ -89,8 +89,8 @@ func (b *EnrichmentBlock) Command() DataCommand {
 	return DataCommand{Type: name, Params: params}
 }
 
-// Label represents the attachment in the text of its message, such as [image a.png, image/png, 12345
-// bytes].
+// Label represents the attachment in the text of its message, such as
+// [image a.png, image/png, 12345 bytes].
 func (a *Attachment) Label() string {
 	kind := "file"
 	if strings.HasPrefix(a.MediaType, "image/") {

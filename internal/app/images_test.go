@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,5 +219,40 @@ func TestImages_Fallback(t *testing.T) {
 			}
 			b.rebuilt(conn, view)
 		})
+	}
+}
+
+// TestImages_Listed: a vendor's list says which of its models take images. One process asks for it
+// once, and once more to rebuild requests, however many there are.
+func TestImages_Listed(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, replyWith("Hello."), replyWith("I look.", call{"a", "files__list_files", `{}`}), replyWith("A cat."))
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			m.ServeHTTP(w, r)
+			return
+		}
+		asked.Add(1)
+		_, _ = io.WriteString(w, `{"data":[{"id":"of-one","architecture":{"input_modalities":["text","image"]},"supported_parameters":["tools"]}]}`)
+	}))
+	t.Cleanup(server.Close)
+	b := fallbackHarness(t, server.URL, "", "")
+	p := b.settings.Providers["one"]
+	p.Vendor = "openrouter"
+	b.settings.Providers["one"] = p
+	a := &attaching{}
+	conn := b.attached(a)
+	conn, view := b.lookAt(conn, a, b.look(conn, regie.NewID(), "hello"))
+	expect(t, view, regie.EndAnswered, "SUCCEEDED")
+	for _, body := range m.requests[1:] {
+		if !strings.Contains(string(body), shown) {
+			t.Errorf("it is sent %.2000s", body)
+		}
+	}
+	b.rebuilt(conn, view)
+	b.rebuilt(conn, view)
+	if n := asked.Load(); n != 3 { // by two processes, and to rebuild
+		t.Errorf("the list was asked for %d times", n)
 	}
 }
