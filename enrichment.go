@@ -2,6 +2,7 @@ package regie
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -89,8 +90,18 @@ func (b *EnrichmentBlock) Command() DataCommand {
 	return DataCommand{Type: name, Params: params}
 }
 
-// LinearText is what a person's message says, as one text, with the label of each block at its
-// place (spec 2.2). Of any other message it is the typed text alone.
+// Label represents the attachment in the text of its message, such as
+// [image a.png, image/png, 12345 bytes].
+func (a *Attachment) Label() string {
+	kind := "file"
+	if strings.HasPrefix(a.MediaType, "image/") {
+		kind = "image"
+	}
+	return fmt.Sprintf("[%s %s, %s, %d bytes]", kind, a.Name, a.MediaType, a.Size)
+}
+
+// LinearText is what a person's message says, as one text, with the label of each block and
+// attachment at its place (spec 2.2). Of any other message it is the typed text alone.
 func (m *Message) LinearText() string {
 	if len(m.Rich) == 0 {
 		return m.Text
@@ -106,6 +117,9 @@ func LinearText(segments []Segment) string {
 		if block := segments[i].Enrichment; block != nil {
 			text.WriteString(block.Label())
 		}
+		if a := segments[i].Attachment; a != nil {
+			text.WriteString(a.Label())
+		}
 	}
 	return text.String()
 }
@@ -119,6 +133,17 @@ func (m *Message) Enrichments() []*EnrichmentBlock {
 		}
 	}
 	return blocks
+}
+
+// Attachments are those of a person's message, in their order.
+func (m *Message) Attachments() []*Attachment {
+	var out []*Attachment
+	for i := range m.Rich {
+		if a := m.Rich[i].Attachment; a != nil {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // Enriching reports whether the message brings what a person's message names: a DATA_ADDED that

@@ -48,3 +48,16 @@ func TestLinearText(t *testing.T) {
 		t.Error("a typed text is not what it says")
 	}
 }
+
+// TestAttachmentLabel: an attachment has a label in the text of its message.
+func TestAttachmentLabel(t *testing.T) {
+	image := regie.Attachment{MediaType: "image/png", Name: "a.png", Size: 12345}
+	file := regie.Attachment{MediaType: "text/csv", Name: "b.csv", Size: 7}
+	m := regie.Message{Sender: regie.SenderUser, Rich: []regie.Segment{{Text: "Compare "}, {Attachment: &image}, {Text: " with "}, {Attachment: &file}}}
+	if got := m.LinearText(); got != "Compare [image a.png, image/png, 12345 bytes] with [file b.csv, text/csv, 7 bytes]" {
+		t.Errorf("got %q", got)
+	}
+	if got := m.Attachments(); len(got) != 2 || got[0].Name != "a.png" || got[1].Name != "b.csv" {
+		t.Errorf("%+v", got)
+	}
+}

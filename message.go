@@ -83,6 +83,7 @@ const (
 	PartText     PartType = "text"
 	PartThinking PartType = "thinking"
 	PartCall     PartType = "call"
+	PartMedia    PartType = "media" // of a person's message, only on the way to a model
 )
 
 // Part is one piece of the canonical turn, in the model's order (decision 7).

@@ -78,8 +78,9 @@ type Engine struct {
 	dotenv     dotenvMasks
 	readOnly   bool // runs nothing
 
-	mu    sync.Mutex
-	owner regie.User // once it is known
+	mu     sync.Mutex
+	owner  regie.User // once it is known
+	codecs map[codecKey]provider.Provider
 
 	lock   *os.File
 	hub    *dispatch.Hub

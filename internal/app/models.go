@@ -75,14 +75,14 @@ func newProvider(s config.Provider, window int) (provider.Provider, error) {
 // makers are the codecs of the types that have an entry (config.Types).
 var makers = map[string]func(s config.Provider, window int) (provider.Provider, error){
 	config.ProviderAnthropic: func(s config.Provider, _ int) (provider.Provider, error) {
-		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
+		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images})
 	},
 	config.ProviderGemini: func(s config.Provider, _ int) (provider.Provider, error) {
-		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
+		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images})
 	},
 	config.ProviderOllama: func(s config.Provider, _ int) (provider.Provider, error) {
 		return ollama.New(ollama.Config{
-			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey,
+			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images,
 			Context: s.NumCtx, KeepAlive: s.KeepAlive,
 		})
 	},
@@ -90,18 +90,24 @@ var makers = map[string]func(s config.Provider, window int) (provider.Provider, 
 		if s.Speaks() == config.APIResponses {
 			return responses.New(responses.Config{
 				Name: s.Name, BaseURL: s.BaseURL,
-				APIKey: s.APIKey, ContextTokens: window,
+				APIKey: s.APIKey, Images: s.Images, ContextTokens: window,
 			})
 		}
 		return openai.New(openai.Config{
-			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey,
+			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Images: s.Images,
 			Vendor: s.Wire(), ContextTokens: window,
 		})
 	},
 }
 
-// codecOf returns what writes the requests of the provider of a name. It has no key, and sends
-// nothing.
+// codecKey identifies a codec.
+type codecKey struct {
+	name string
+	pin  regie.Hash
+}
+
+// codecOf returns what writes the requests of the provider of a name. It has no key, and calls no
+// model. It is kept, because some ask their server for its list of models.
 func (e *Engine) codecOf(name string, pin regie.Hash) (provider.Provider, error) {
 	switch name {
 	case config.ProviderDemo:
@@ -109,8 +115,15 @@ func (e *Engine) codecOf(name string, pin regie.Hash) (provider.Provider, error)
 	case config.ProviderReplay:
 		return replay.Silent(), nil
 	}
+	key := codecKey{name, pin}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if codec := e.codecs[key]; codec != nil {
+		return codec, nil
+	}
 	from := e.providers.settingsOf(name, pin)
-	if from == nil {
+	known := from != nil
+	if !known {
 		from = &e.config
 	}
 	settings, _ := from.Named(name)
@@ -121,5 +134,12 @@ func (e *Engine) codecOf(name string, pin regie.Hash) (provider.Provider, error)
 		}
 	}
 	settings.APIKey = ""
-	return newProvider(settings, e.config.File.Budget.ModelWindow)
+	codec, err := newProvider(settings, e.config.File.Budget.ModelWindow)
+	if err == nil && known {
+		if e.codecs == nil {
+			e.codecs = map[codecKey]provider.Provider{}
+		}
+		e.codecs[key] = codec
+	}
+	return codec, err
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -306,6 +307,9 @@ func (c *Config) FingerprintOf(name string) regie.Hash {
 	}
 	if p.API != "" {
 		parts = append(parts, "api", p.API)
+	}
+	if p.Images != nil {
+		parts = append(parts, "images", strconv.FormatBool(*p.Images))
 	}
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
 }

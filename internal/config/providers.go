@@ -34,6 +34,9 @@ type Provider struct {
 	NumCtx int `yaml:"num_ctx,omitempty"`
 	// KeepAlive is how long Ollama keeps a model in memory, as it writes it: 10m, 0, -1.
 	KeepAlive string `yaml:"keep_alive,omitempty"`
+	// Images says whether its models take images. Left out, it is true for the models of
+	// Anthropic, Gemini and OpenAI at their own addresses, and elsewhere where the server says so.
+	Images *bool `yaml:"images,omitempty"`
 	// ServiceTier is how the vendor serves and prices requests, in its own word.
 	ServiceTier string `yaml:"service_tier,omitempty"`
 	// Prices are what its models cost, by name, or AnyModel for all others; they go before the

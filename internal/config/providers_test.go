@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,6 +116,38 @@ providers:
 	other, err := load(t, "providers: {openai: {api: responses}}", env)
 	if failed != nil || err != nil || one.FingerprintOf("openai") == other.FingerprintOf("openai") {
 		t.Errorf("two APIs have one fingerprint: %v, %v", failed, err)
+	}
+}
+
+// TestProviderImages: whether models take images is the provider's setting, which a client hands on
+// and two nodes must have alike.
+func TestProviderImages(t *testing.T) {
+	prints := map[regie.Hash]bool{}
+	for setting, want := range map[string]string{"": "", ", images: true": "true", ", images: false": "false"} {
+		c, err := load(t, `providers: {lab: {type: openai, base_url: "http://127.0.0.1:1/v1"`+setting+`}}`, map[string]string{"REGIE_PROVIDER": "lab"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _ := c.ClientProvider()
+		data, err := json.Marshal(in)
+		var read ClientProvider
+		if err == nil {
+			err = json.Unmarshal(data, &read)
+		}
+		got := ""
+		if read.Provider.Images != nil {
+			got = strconv.FormatBool(*read.Provider.Images)
+		}
+		if err != nil || got != want {
+			t.Errorf("%q is %q, %v", setting, got, err)
+		}
+		prints[c.FingerprintOf("lab")] = true
+	}
+	if len(prints) != 3 {
+		t.Errorf("%d fingerprints", len(prints))
+	}
+	if _, err := load(t, `providers: {lab: {type: ollama, images: many}}`, nil); regie.CodeOf(err) != regie.CodeBadRequest {
+		t.Errorf("a setting that is neither true nor false: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -30,6 +31,8 @@ type frozenHead struct {
 	// Temperature is the agent's, nil where the model's server decides.
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
+	// Images says that the model took images when the request was made.
+	Images bool `json:"images,omitempty"`
 	// Instructions and Definitions are those of the JSON dialect, which declares nothing.
 	Instructions string                 `json:"instructions,omitempty"`
 	Definitions  []regie.ToolDefinition `json:"definitions,omitempty"`
@@ -43,12 +46,13 @@ type headKey struct {
 	level1, level2   regie.Hash
 	maxOutput, calls int
 	json, automation bool
+	images           bool
 }
 
-func (h *promptHead) headKey(maxOutput int) headKey {
+func (h *promptHead) headKey(maxOutput int, images bool) headKey {
 	return headKey{
 		h.tools, string(h.round.Policy), h.round.Level1, h.round.Level2, maxOutput, h.round.Limits.CallsInReply,
-		h.json != nil, h.isAutomation(),
+		h.json != nil, h.isAutomation(), images,
 	}
 }
 
@@ -59,11 +63,12 @@ func (h *promptHead) freezeHead(ctx context.Context, maxOutput int) (provider.He
 	if err != nil {
 		return head, regie.Hash{}, err
 	}
-	hash, err := h.heads.get(h.headKey(maxOutput), func() (regie.Hash, error) {
+	images := h.budget.thread.images
+	hash, err := h.heads.get(h.headKey(maxOutput, images), func() (regie.Hash, error) {
 		frozen := frozenHead{
 			Level1: h.round.Level1, Level2: h.round.Level2, MaxOutput: maxOutput, Tools: head.Tools,
 			ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, OneCall: !head.ParallelCalls,
-			Temperature: head.Temperature, TopP: head.TopP,
+			Temperature: head.Temperature, TopP: head.TopP, Images: images,
 		}
 		if h.json != nil {
 			frozen.Instructions, frozen.Definitions = h.json.Instructions(), h.tools.Definitions()
@@ -113,7 +118,21 @@ func (h *promptHead) loadLevel(ctx context.Context, hash regie.Hash) (string, er
 
 // promptView returns how the round's thread is shown to its model.
 func (h *promptHead) promptView() prompt.View {
-	return prompt.View{Names: h.tools.WireName, JSON: h.json, French: h.policy.French}
+	v := prompt.View{Names: h.tools.WireName, JSON: h.json, French: h.policy.French}
+	if h.budget.thread.images {
+		v.Media = h.readMedia
+	}
+	return v
+}
+
+// readMedia returns the bytes of an attachment, nil where they were erased. No request is sent
+// after another failure.
+func (h *promptHead) readMedia(a *regie.Attachment) []byte {
+	data, err := h.cfg.Store.Blob(h.commit, a.Blob)
+	if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
+		h.budget.thread.unread = fmt.Errorf("the attachment %s: %w", a.Name, err)
+	}
+	return data
 }
 
 // refreshLevel2 has a round that waited go on with what its workspace says now (decision 53). What

@@ -140,7 +140,7 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	error,
 ) {
 	s := &showing{view: view, run: newParts(&roundState{
-		Engine: e, round: view.Round, session: view.Session,
+		Engine: e, round: view.Round, session: view.Session, commit: ctx,
 		tools: e.workspaceTools(ctx, view.Workspace, e.cfg.Tools(ctx)),
 	})}
 	s.out = Prompt{SessionID: view.Session.ID, RoundID: view.Round.ID, Exchange: number}
@@ -159,7 +159,9 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	if err != nil {
 		return nil, err
 	}
-	s.out.Provider, s.out.Model, s.out.Window = r.Provider, r.Model, model.Capabilities(r.Model).ContextTokens
+	can := model.Capabilities(r.Model)
+	s.out.Provider, s.out.Model, s.out.Window = r.Provider, r.Model, can.ContextTokens
+	s.run.budget.thread.images = can.Images
 	if err := s.thawHead(ctx, number); err != nil {
 		return nil, err
 	}
@@ -249,6 +251,7 @@ func (s *showing) thawHead(ctx context.Context, number int) error {
 		return regie.Errorf(regie.CodeCorrupt, "the instructions and tools of run %s cannot be read: %v",
 			s.view.Round.ID, err)
 	}
+	r.budget.thread.images = head.Images
 	s.head = provider.Head{
 		Model: r.round.Model, Dialect: r.round.Dialect, Tools: head.Tools, MaxOutput: head.MaxOutput,
 		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier,
@@ -328,6 +331,8 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 		}
 		before := size()
 		conversation.Append(turns...)
+		images, _ := provider.CountImages(turns)
+		gauge.Images += images
 		appended += len(turns)
 		part.Bytes, part.turns = size()-before, appended
 		s.out.Parts = append(s.out.Parts, part)
@@ -361,7 +366,7 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 	s.markBreakpoints()
 	s.out.Request, s.bytes = conversation.Request()
 	if s.out.Counted {
-		gauge = prompt.Gauge{}
+		gauge = prompt.Gauge{Images: gauge.Images}
 		gauge.Learn(regie.Usage{Input: int64(s.out.Tokens)}, s.bytes)
 	} else {
 		s.out.Tokens = gauge.Tokens(s.bytes)
@@ -369,7 +374,7 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 	for i := range s.out.Parts {
 		s.out.Parts[i].Tokens = gauge.Part(s.out.Parts[i].Bytes)
 	}
-	return nil
+	return s.run.budget.thread.unread
 }
 
 // refusedTemperature reports whether the model had refused the temperature of a relaunch by then.

@@ -172,6 +172,8 @@ func (r *run) askModel(ctx context.Context) error {
 			return ignoreCut(ctx, r.endUnanswered(refused.unknown, 0))
 		case refused != nil:
 			return ignoreCut(ctx, r.endOverCap(*refused.over, refused.wants))
+		case r.budget.thread.unread != nil:
+			return ignoreCut(ctx, r.budget.thread.unread)
 		}
 		reply, took, err := r.call.sendAttempt(ctx)
 		if err == nil {

@@ -21,8 +21,11 @@ type thread struct {
 	conversation provider.Conversation
 	// what the conversation asks; nil where the round is not answered from the response cache
 	key               *provider.Key
-	free              bool // the provider costs nothing by declaration
-	leastOutput       int  // the least bound of a reply that it takes, in tokens
+	free              bool  // the provider costs nothing by declaration
+	images            bool  // it takes images
+	unread            error // why an image could not be read
+	media             int   // bytes of the images in the conversation
+	leastOutput       int   // the least bound of a reply that it takes, in tokens
 	model             provider.Provider
 	head              regie.Hash // names what of the prompt is not the thread; told is the one that is stored already
 	told              regie.Hash
@@ -51,6 +54,8 @@ func (t *thread) setTip(m *regie.Message) {
 
 // appendTurns adds turns to the thread that is sent, and to what is known of it as a question.
 func (t *thread) appendTurns(turns []provider.Turn) {
+	images, bytes := provider.CountImages(turns)
+	t.gauge.Images, t.media = t.gauge.Images+images, t.media+bytes
 	t.conversation.Append(turns...)
 	if t.key != nil {
 		t.key.Append(turns...)
@@ -87,7 +92,7 @@ func (b *contextBudget) openThread(ctx context.Context) error {
 	}
 	before := b.thread
 	b.thread = thread{
-		model: model, free: can.Free, leastOutput: can.LeastOutput,
+		model: model, free: can.Free, images: can.Images, leastOutput: can.LeastOutput,
 		callIDs: map[string]struct{}{}, guard: newLoopGuard(b.tools),
 		contextSize: contextSize{takes: can.ContextTokens},
 	}
@@ -148,6 +153,7 @@ func (b *contextBudget) openConversation(ctx context.Context) error {
 	}
 	t := &b.thread
 	t.conversation, t.head, t.firstSeq, t.lastSeq, t.shown, t.key = conversation, frozen, 0, 0, 0, b.newCacheKey(head)
+	t.gauge.Images, t.media = 0, 0
 	_, t.fixed = conversation.Request()
 	return nil
 }

@@ -89,7 +89,7 @@ func (e *Engine) Forget(session regie.ID) { e.warmth.takeThread(session) }
 func (b *contextBudget) warmKey(can provider.Capabilities) warmKey {
 	return warmKey{
 		provider: b.round.Provider, model: b.round.Model, pin: b.round.Pin,
-		head: b.head.headKey(prompt.Reply(b.maxOutput(), can.ContextTokens)), takes: can.ContextTokens,
+		head: b.head.headKey(prompt.Reply(b.maxOutput(), can.ContextTokens), can.Images), takes: can.ContextTokens,
 		caches: b.head.usesCache(),
 	}
 }
@@ -99,7 +99,7 @@ func (b *contextBudget) warmKey(can provider.Capabilities) warmKey {
 func (b *contextBudget) keepWarm() {
 	t := &b.thread
 	ended := b.round.Phase == regie.PhaseEnd
-	if t.conversation == nil || b.afford > 0 || t.tip.IsZero() || len(t.guard.unknown) > 0 ||
+	if t.conversation == nil || t.unread != nil || b.afford > 0 || t.tip.IsZero() || len(t.guard.unknown) > 0 ||
 		ended && b.isAutomation() {
 		return
 	}
@@ -108,7 +108,7 @@ func (b *contextBudget) keepWarm() {
 		t.asked = prompt.Asked{}
 	}
 	k := &warmThread{session: b.session.ID, thread: *t, since: time.Now(), bytes: t.memoryBytes()}
-	k.key = b.warmKey(provider.Capabilities{ContextTokens: t.takes})
+	k.key = b.warmKey(provider.Capabilities{ContextTokens: t.takes, Images: t.images})
 	b.warmth.keepThread(k)
 }
 
@@ -119,7 +119,7 @@ func (t *thread) memoryBytes() int {
 	for _, c := range t.guard.byID {
 		size += call + len(c.call.Result)
 	}
-	return entry + size + id*(len(t.callIDs)+len(t.guard.seen))
+	return entry + size + t.media*4/3 + id*(len(t.callIDs)+len(t.guard.seen))
 }
 
 // resumeWarm takes up the thread that the session's last round left, if it is still what a new one

@@ -28,8 +28,15 @@ func Forks(ctx context.Context, of Case, from, to int64, legal Legal) {
 		c.Fail("it cannot be forked: %v", err)
 		return
 	}
+	media := func(a *regie.Attachment) []byte {
+		data, err := c.Store.Blob(ctx, a.Blob)
+		if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
+			c.Fail("its attachment %s: %v", a.Name, err)
+		}
+		return data
+	}
 	views := []prompt.View{
-		{Names: tool.WireName},
+		{Names: tool.WireName, Media: media},
 		{JSON: dialect.New(definitions(c), dialect.Options{Questions: true, Module: session.ParseModule})},
 	}
 	for at := max(1, from); at <= min(to, before.Events); at++ {

@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"cmp"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 )
@@ -8,20 +10,40 @@ import (
 // Gauge estimates prompts in tokens (spec 3.4): by bytes ÷ 4, and once a provider has counted one,
 // by what it counted for that and by its tokens a byte for what is new since. What cannot be true
 // (spec 12.4) is not learned. The zero Gauge is ready.
-type Gauge struct{ tokens, bytes, rate float64 }
+type Gauge struct {
+	// Images is how many the thread holds: what a vendor counts for one, its size does not say.
+	Images int
+
+	tokens, bytes, rate float64
+}
 
 const (
 	usualRate = 1.0 / 4  // tokens a byte
 	leastRate = 1.0 / 16 // less than any tokenizer makes of any text
 	mostRate  = 1.0
+	mostImage = 40_000 // more tokens than any vendor counts for an image
 )
+
+// bounds returns the fewest and the most tokens that a request of a size in bytes can have.
+func (g *Gauge) bounds(bytes int) (least, most float64) {
+	images := min(g.Images, bytes/provider.ImageWeight)
+	text := float64(bytes - images*provider.ImageWeight)
+	return text * leastRate, text*mostRate + float64(images)*mostImage
+}
 
 // Learn takes what a provider counted for a request of a size in bytes.
 func (g *Gauge) Learn(usage regie.Usage, bytes int) {
-	rate := float64(usage.Input) / float64(max(1, bytes))
-	if !usage.Estimated && rate >= leastRate && rate <= mostRate {
-		g.tokens, g.bytes, g.rate = float64(usage.Input), float64(bytes), rate
+	bytes = max(1, bytes)
+	least, most := g.bounds(bytes)
+	input := float64(usage.Input)
+	if usage.Estimated || input < least || input > most {
+		return
 	}
+	rate := input / float64(bytes)
+	if g.Images > 0 { // which says nothing about text
+		rate = cmp.Or(g.rate, usualRate)
+	}
+	g.tokens, g.bytes, g.rate = input, float64(bytes), rate
 }
 
 // Tokens estimates a request of a size in bytes.
@@ -43,13 +65,14 @@ const unseen = 4096
 // for such a call (decision 29) with a reply of at most asked tokens.
 func (g *Gauge) Counted(claimed regie.Usage, request, reply, most, asked int) regie.Usage {
 	estimate := int64(g.Tokens(request))
+	fewest, highest := g.bounds(request)
 	switch {
-	case claimed.Input > int64(float64(request)*mostRate)+unseen:
+	case claimed.Input > int64(highest)+unseen:
 		claimed = regie.Usage{
 			Input: estimate + (estimate+4)/5, Output: claimed.Output,
 			Reasoning: claimed.Reasoning, Estimated: true,
 		}
-	case claimed.Input < int64(float64(request)*leastRate):
+	case claimed.Input < int64(fewest):
 		claimed = regie.Usage{Input: estimate, Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
 	}
 	seen := int64(float64(reply)*usualRate + 0.5)
@@ -71,7 +94,8 @@ func (g *Gauge) Part(bytes int) int {
 	return int(float64(bytes)*rate + 0.5)
 }
 
-// Size returns about how many bytes turns take in a request to any provider.
+// Size returns about how many bytes turns take in a request to any provider, in which an image
+// counts as provider.ImageWeight.
 func Size(turns []provider.Turn) int {
 	const frame = 40 // the keys around a turn, a part, a result
 	size := 0
@@ -83,6 +107,9 @@ func Size(turns []provider.Turn) int {
 				continue
 			}
 			size += len(p.Text)
+			if p.Media != nil {
+				size += provider.ImageWeight
+			}
 			if p.Call != nil {
 				size += frame + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
 			}

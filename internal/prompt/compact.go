@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
 )
 
 // Piece is a message that the model is shown, with its weight in tokens.
@@ -149,7 +150,7 @@ func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regi
 	still := slices.ContainsFunc(pieces[cut:], func(p Piece) bool { return p.Message.Sender == regie.SenderUser })
 	left := room.Thread() / 4
 	for i, r := range slices.Backward(asked) {
-		size := len(personText(r.Message))/4 + 1
+		size := (len(personText(r.Message))+len(r.Message.Attachments())*provider.ImageWeight)/4 + 1
 		last := i == len(asked)-1 && !still
 		if last || r.Message.RoundID == round && size <= left {
 			c.Requests = append(c.Requests, r.Place+1)

@@ -32,6 +32,9 @@ type View struct {
 	JSON *dialect.JSON
 	// French says in French what Regie itself says to the model between messages and results.
 	French bool
+	// Media returns the bytes of an image, nil where they were erased. It is nil for a model that
+	// takes no images.
+	Media func(*regie.Attachment) []byte
 }
 
 // Turns renders a message. calls are the message's own, settled, or, for a system message, those
@@ -50,7 +53,7 @@ func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	case m.AI != nil:
 		return v.nativeReply(m.AI, calls)
 	case len(m.Rich) > 0:
-		return []provider.Turn{openedBy(m.Opening, userTurn(m.LinearText()))}
+		return []provider.Turn{openedBy(m.Opening, v.richTurn(m.Rich))}
 	case m.Sender != regie.SenderAI:
 		return []provider.Turn{openedBy(m.Opening, userTurn(m.Text))}
 	case v.JSON != nil:
@@ -66,6 +69,36 @@ func textPart(s string) provider.Part { return provider.Part{Type: regie.PartTex
 
 func userTurn(text string) provider.Turn {
 	return provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: text}}}
+}
+
+// richTurn renders a person's enriched message: its text, then the images that the model sees. The
+// text names those that it does not see, too (decision 18).
+func (v View) richTurn(rich []regie.Segment) provider.Turn {
+	segments := slices.Clone(rich)
+	var media []provider.Part
+	for i := range segments {
+		a := segments[i].Attachment
+		if a == nil {
+			continue
+		}
+		var data []byte
+		if v.Media != nil && provider.IsImage(a.MediaType) {
+			data = v.Media(a)
+		}
+		switch {
+		case len(data) > 0:
+			media = append(media, provider.Part{
+				Type: regie.PartMedia, Media: &provider.Media{Type: a.MediaType, Blob: a.Blob, Data: data},
+			})
+		case v.French:
+			segments[i] = regie.Segment{Text: a.Label() + " (dont tu ne peux pas voir le contenu)"}
+		default:
+			segments[i] = regie.Segment{Text: a.Label() + " (you cannot see its content)"}
+		}
+	}
+	turn := userTurn(regie.LinearText(segments))
+	turn.Parts = append(turn.Parts, media...)
+	return turn
 }
 
 // maxBatch is how many calls one turn holds: OpenAI takes no more. Models that are allowed ten and

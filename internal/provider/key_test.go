@@ -15,6 +15,15 @@ func asks(id, arguments string) Turn {
 	return Turn{Role: RoleAssistant, Parts: []Part{{Type: regie.PartCall, Call: &Call{ID: id, Name: "files__read_file", Arguments: arguments}}}}
 }
 
+// picture is a person's turn with an image of some data.
+func picture(kind, data string) Turn {
+	turn := say(RoleUser, "Go")
+	turn.Parts = append(turn.Parts, Part{Type: regie.PartMedia, Media: &Media{
+		Type: "image/" + kind, Blob: regie.HashOf([]byte(data)), Data: []byte(data),
+	}})
+	return turn
+}
+
 func brings(id, content string) Turn {
 	return Turn{Role: RoleTool, Results: []Result{{CallID: id, Content: content}}}
 }
@@ -98,6 +107,9 @@ func TestKey(t *testing.T) {
 		"a turn more":          func(q *question) { q.turns = append(q.turns, say(RoleUser, "")) },
 		"no turn":              func(q *question) { q.turns = nil },
 		"one turn of two":      func(q *question) { q.turns = []Turn{say(RoleUser, `Go"},{"text":"`)} },
+		"an image":             func(q *question) { q.turns[0] = picture("png", "a") },
+		"another image":        func(q *question) { q.turns[0] = picture("png", "b") },
+		"an image's type":      func(q *question) { q.turns[0] = picture("gif", "a") },
 		"the tail":             func(q *question) { q.tail.Withheld = true },
 		"guidance":             func(q *question) { q.tail.Guidance = "answer" },
 	} {

@@ -96,7 +96,30 @@ type Part struct {
 	// codec replays it only under its own name.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
-	Call     *Call           `json:"call,omitempty"` // for PartCall
+	Call     *Call           `json:"call,omitempty"`  // for PartCall
+	Media    *Media          `json:"media,omitempty"` // for PartMedia
+}
+
+// Media is an image of a person's message. Its JSON form, which recordings and keys hold, names the
+// content by its hash.
+type Media struct {
+	Type string     `json:"type"` // such as image/png
+	Blob regie.Hash `json:"blob"` // of Data
+	Data []byte     `json:"-"`
+}
+
+// ImageWeight is what an image counts in the size of a request, in bytes: 1,600 tokens. Vendors
+// count tokens by an image's pixels, so its length in base64 says nothing.
+const ImageWeight = 6400
+
+// IsImage reports whether a media type is one of those that every vendor with images takes.
+func IsImage(mediaType string) bool {
+	switch mediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	default:
+		return false
+	}
 }
 
 // Call is a tool call on the wire.
@@ -178,7 +201,8 @@ type Conversation interface {
 	Append(turns ...Turn)
 	// EndWith has the requests from now on end with tail.
 	EndWith(tail Tail)
-	// Request returns the SHA-256 and the size in bytes of exactly what Send would send now.
+	// Request returns the SHA-256 of exactly what Send would send now, and its size in bytes, in
+	// which an image counts as ImageWeight.
 	Request() (hash regie.Hash, size int)
 	// Send sends the request and reads the reply; sink gets each delta, in order, on the caller's
 	// goroutine, and may be nil. Every error is an *Error, or the cause of ctx if that ended first,
@@ -211,6 +235,7 @@ type Capabilities struct {
 	NativeOnly bool
 	Thinking   bool // it thinks before it answers, or can be asked to
 	Embeds     bool // it turns texts into vectors, as far as its server says so
+	Images     bool // it takes images in a person's message
 	// Temperature says with which efforts a request carries the temperature.
 	Temperature   Tempering
 	ContextTokens int // of prompt and reply together; 0 = unknown
@@ -221,6 +246,14 @@ type Capabilities struct {
 	// Free models cost nothing by declaration, such as those of self-hosted servers (decision 29).
 	// An address on this machine proves nothing: it may be a tunnel or gateway to a paid vendor.
 	Free bool
+}
+
+// WithImages returns the capabilities with the configured setting for images, if there is one.
+func (c Capabilities) WithImages(configured *bool) Capabilities {
+	if configured != nil {
+		c.Images = *configured
+	}
+	return c
 }
 
 // Tempering says when a request to a model carries Head.Temperature: at some vendors a thinking

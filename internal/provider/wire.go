@@ -41,6 +41,27 @@ func Calls(parts []Part) (calls []*Call) {
 	return calls
 }
 
+// Images returns the media of a turn, in their order.
+func Images(parts []Part) (images []*Media) {
+	for i := range parts {
+		if parts[i].Media != nil {
+			images = append(images, parts[i].Media)
+		}
+	}
+	return images
+}
+
+// CountImages returns how many images turns hold, and their length in bytes.
+func CountImages(turns []Turn) (n, bytes int) {
+	for i := range turns {
+		for _, image := range Images(turns[i].Parts) {
+			n++
+			bytes += len(image.Data)
+		}
+	}
+	return n, bytes
+}
+
 // Object returns a call's arguments for an API that takes an object: unchanged if they are an
 // object of strict JSON, else empty. A call with other arguments was not run, and its result says
 // why.

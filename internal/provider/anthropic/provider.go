@@ -21,6 +21,8 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // such as https://api.anthropic.com, with or without /v1; empty for it
 	APIKey  string // empty for servers without keys
+	// Images says whether the models take images; nil leaves it to what is known of them.
+	Images *bool
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
 }
@@ -67,8 +69,12 @@ func judge(e *provider.Error, kind, said string) {
 func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
-func (*Provider) Capabilities(model string) provider.Capabilities {
-	can := provider.Capabilities{NativeTools: true, Thinking: thinks(model)}
+func (p *Provider) Capabilities(model string) provider.Capabilities {
+	major, _, known := generation(model)
+	can := provider.Capabilities{
+		NativeTools: true, Thinking: thinks(model),
+		Images: p.server.IsAt("anthropic.com") && (!known || major >= 3),
+	}
 	switch { // see optionsOf: thinking goes with no other temperature than 1
 	case untempered(model):
 		can.Temperature = provider.TemperedNever
@@ -77,7 +83,7 @@ func (*Provider) Capabilities(model string) provider.Capabilities {
 	case adapts(model):
 		can.Temperature = provider.TemperedPlain
 	}
-	return can
+	return can.WithImages(p.cfg.Images)
 }
 
 // untempered says that a model refuses a temperature: from 4.7 on they do.

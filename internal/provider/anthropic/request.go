@@ -129,6 +129,9 @@ func (r *Request) Append(turns ...provider.Turn) {
 		default:
 			r.speak("user")
 			r.text(provider.JoinText(turn.Parts))
+			for _, image := range provider.Images(turn.Parts) {
+				r.image(image)
+			}
 		}
 		r.turns++
 	}
@@ -175,6 +178,14 @@ func (r *Request) text(text string) {
 	}
 	r.block(`{"type":"text","text":`)
 	r.quoted(text)
+	r.end()
+}
+
+func (r *Request) image(image *provider.Media) {
+	r.block(`{"type":"image","source":{"type":"base64","media_type":`)
+	r.quoted(image.Type)
+	r.messages = r.digest.AppendImage(r.messages, `,"data":"`, image)
+	r.write(`"}`)
 	r.end()
 }
 

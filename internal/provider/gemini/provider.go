@@ -23,6 +23,8 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // such as https://generativelanguage.googleapis.com, with or without /v1beta; empty for it
 	APIKey  string // empty for servers without keys
+	// Images says whether the models take images; nil leaves it to what is known of them.
+	Images *bool
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
 }
@@ -102,7 +104,12 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Thinking: thinks(model)}
+	_, _, known := generationOf(model) // of others, such as gemma, only some take images
+	can := provider.Capabilities{
+		NativeTools: true, Thinking: thinks(model),
+		Images: known && p.server.IsAt("generativelanguage.googleapis.com"),
+	}
+	return can.WithImages(p.cfg.Images)
 }
 
 // Models implements provider.Lister: those that generate content.

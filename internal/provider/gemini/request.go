@@ -127,7 +127,12 @@ func (r *Request) Append(turns ...provider.Turn) {
 				}
 				return b
 			default:
-				return r.text(r.speak(b, userText), provider.JoinText(turn.Parts), "")
+				b = r.text(r.speak(b, userText), provider.JoinText(turn.Parts), "")
+				for _, image := range provider.Images(turn.Parts) {
+					b = wire.AppendString(r.part(b, `{"inlineData":{"mimeType":`), image.Type)
+					b = append(r.AppendImage(b, `,"data":"`, image), `"}}`...)
+				}
+				return b
 			}
 		})
 	}

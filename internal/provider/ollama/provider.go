@@ -27,6 +27,8 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // such as http://127.0.0.1:11434; empty for it
 	APIKey  string // empty for servers without keys, which is nearly all
+	// Images says whether the models take images; nil leaves it to what is known of them.
+	Images *bool
 	// Context is the size of the context in tokens (num_ctx); zero means DefaultContext, or what
 	// the model has if that is less.
 	Context int
@@ -107,10 +109,10 @@ func (p *Provider) Capabilities(model string) provider.Capabilities {
 	defer cancel()
 	c, err := p.show(ctx, model)
 	if err != nil {
-		return provider.Capabilities{NativeTools: true, ContextTokens: p.window(0), Free: p.free}
+		c = provider.Capabilities{NativeTools: true, Free: p.free}
 	}
 	c.ContextTokens = p.window(c.ContextTokens)
-	return c
+	return c.WithImages(p.cfg.Images)
 }
 
 // window returns the context to request from a model that has this many tokens.
@@ -146,6 +148,7 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 		c.NativeTools = c.NativeTools || can == "tools"
 		c.Thinking = c.Thinking || can == "thinking"
 		c.Embeds = c.Embeds || can == "embedding"
+		c.Images = c.Images || can == "vision"
 	}
 	for key, value := range answer.Info { // qwen3.context_length, llama.context_length, …
 		if n, isNumber := value.(float64); isNumber && strings.HasSuffix(key, ".context_length") && n > 0 && n < 1<<40 {

@@ -106,11 +106,19 @@ func (r *Request) Append(turns ...provider.Turn) {
 		case provider.RoleAssistant:
 			r.Add(func(b []byte) []byte { return r.assistant(b, turn) })
 		default:
-			r.Add(func(b []byte) []byte {
-				return append(r.message(b, "user", provider.JoinText(turn.Parts)), '}')
-			})
+			r.Add(func(b []byte) []byte { return r.user(b, turn) })
 		}
 	}
+}
+
+func (r *Request) user(b []byte, turn *provider.Turn) []byte {
+	b = r.message(b, "user", provider.JoinText(turn.Parts))
+	if images := provider.Images(turn.Parts); len(images) > 0 {
+		b = wire.AppendList(append(b, `,"images":`...), images, func(b []byte, image *provider.Media) []byte {
+			return append(r.AppendImage(b, `"`, image), '"')
+		})
+	}
+	return append(b, '}')
 }
 
 func (r *Request) result(b []byte, result *provider.Result) []byte {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -65,41 +66,45 @@ func llamaSizes(ctx context.Context, p *Provider, models []provider.Model) {
 		Settings struct {
 			Context int `json:"n_ctx"`
 		} `json:"default_generation_settings"`
+		Modalities struct {
+			Vision bool `json:"vision"`
+		} `json:"modalities"`
 	}
-	if p.root.Ask(ctx, "/props", nil, &answer) == nil && answer.Settings.Context > 0 {
-		models[0].ContextTokens = answer.Settings.Context
+	if p.root.Ask(ctx, "/props", nil, &answer) == nil {
+		models[0].ContextTokens = cmp.Or(max(answer.Settings.Context, 0), models[0].ContextTokens)
+		models[0].Images = answer.Modalities.Vision
 	}
 }
 
-// lookTime bounds the request for the windows before a conversation begins.
+// lookTime bounds the request for the list before a conversation begins.
 const lookTime = 2 * time.Second
 
-// window returns the context window of a model in tokens: from the settings, else from the server
-// if its vendor reports windows. The server is asked once; if it does not answer, the next call
-// asks again.
-func (p *Provider) window(model string) int {
-	if p.cfg.ContextTokens > 0 || p.quirks.sizes == nil {
-		return p.cfg.ContextTokens
+// lookUp returns what the server's list says of a model, its window and whether it takes images,
+// if its vendor reports that. The server is asked once; if it does not answer, the next call asks
+// again.
+func (p *Provider) lookUp(model string) provider.Capabilities {
+	if p.quirks.sizes == nil || p.cfg.ContextTokens > 0 && p.cfg.Images != nil {
+		return provider.Capabilities{}
 	}
 	p.mu.Lock()
-	window, ok := p.windows[model]
+	found, ok := p.listed[model]
 	p.mu.Unlock()
 	if ok {
-		return window
+		return found
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	models, err := p.Models(ctx)
 	if err != nil {
-		return 0
+		return provider.Capabilities{}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range models {
-		p.windows[models[i].Name] = models[i].ContextTokens
+		p.listed[models[i].Name] = models[i].Capabilities
 	}
-	if _, ok := p.windows[model]; !ok && len(models) == 1 { // llama.cpp serves its one model under any name
-		p.windows[model] = models[0].ContextTokens
+	if _, ok := p.listed[model]; !ok && len(models) == 1 { // llama.cpp serves its one model under any name
+		p.listed[model] = models[0].Capabilities
 	}
-	return p.windows[model]
+	return p.listed[model]
 }

@@ -21,6 +21,8 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // as the vendor's documentation gives it, such as https://api.openai.com/v1
 	APIKey  string // empty for servers without keys
+	// Images says whether the models take images; nil leaves it to what is known of them.
+	Images *bool
 	// Vendor is the server's vendor, one of Vendors; another value or empty means an unknown
 	// server.
 	Vendor string
@@ -41,13 +43,13 @@ type Provider struct {
 	// none
 	root *wire.Server
 
-	mu      sync.Mutex
-	windows map[string]int // by model: what the server said of its window
+	mu     sync.Mutex
+	listed map[string]provider.Capabilities // by model: what the server said of it
 }
 
 // New returns a provider. It returns CodeBadRequest for an invalid address.
 func New(cfg Config) (*Provider, error) {
-	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), windows: map[string]int{}}
+	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), listed: map[string]provider.Capabilities{}}
 	settings := wire.Config{
 		Address: cfg.BaseURL, Example: cmp.Or(p.quirks.example, "http://127.0.0.1:8000/v1"), API: "Chat Completions",
 		Header: wire.KeyHeader("Authorization", cfg.APIKey), Idle: cfg.Idle, Dial: cfg.Dial,
@@ -79,11 +81,12 @@ func (p *Provider) Name() string { return p.cfg.Name }
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
 	can := p.vendorCapabilities(model)
-	can.ContextTokens = p.window(model)
+	listed := p.lookUp(model)
+	can.ContextTokens, can.Images = cmp.Or(p.cfg.ContextTokens, listed.ContextTokens), listed.Images
 	if p.quirks.untempered != nil && p.quirks.untempered(model) {
 		can.Temperature = provider.TemperedNever
 	}
-	return can
+	return can.WithImages(p.cfg.Images)
 }
 
 // Open implements provider.Provider.

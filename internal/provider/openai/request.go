@@ -24,7 +24,7 @@ type conversation struct {
 	temperature *float64
 	last        provider.Role // of the thread, empty before its first message
 	// the last message is a user's with its text still open: the next user text continues it
-	// (strict)
+	// (strict); a message with images is closed
 	open bool
 	loop bool // calls were made since the last message of a person
 }
@@ -137,11 +137,16 @@ func (c *conversation) user(b []byte, text string, first bool) []byte {
 	if !first {
 		b = append(b, ',')
 	}
-	if c.quirks.order == strict && c.last == provider.RoleTool {
+	b = wire.AppendString(append(c.appendNoted(b), `{"role":"user","content":`...), text)
+	return b[:len(b)-1]
+}
+
+// appendNoted writes the filler that a strict vendor requires before a new message of the user.
+func (c *conversation) appendNoted(b []byte) []byte {
+	if c.quirks.order == strict && (c.last == provider.RoleTool || c.last == provider.RoleUser) {
 		b = append(b, `{"role":"assistant","content":"`+Noted+`"},`...)
 	}
-	b = wire.AppendString(append(b, `{"role":"user","content":`...), text)
-	return b[:len(b)-1]
+	return b
 }
 
 // add adds a message, or several.
@@ -170,7 +175,11 @@ func (c *conversation) Append(turns ...provider.Turn) {
 				c.add(func(b []byte) []byte { return c.appendResult(b, &turn.Results[j]) })
 			}
 		case provider.RoleUser:
-			c.appendUser(provider.JoinText(turn.Parts))
+			if images := provider.Images(turn.Parts); len(images) > 0 {
+				c.appendImages(provider.JoinText(turn.Parts), images)
+			} else {
+				c.appendUser(provider.JoinText(turn.Parts))
+			}
 			c.loop = false
 		default:
 			if c.quirks.order == strict && c.last != provider.RoleUser && c.last != provider.RoleTool {
@@ -194,6 +203,18 @@ func (c *conversation) appendUser(text string) {
 		return b
 	})
 	c.open, c.last = c.quirks.order == strict, provider.RoleUser
+}
+
+// appendImages adds a message on the user's side that is a list of text and images.
+func (c *conversation) appendImages(text string, images []*provider.Media) {
+	c.add(func(b []byte) []byte {
+		b = append(c.appendNoted(b), `{"role":"user","content":[{"type":"text","text":`...)
+		b = append(wire.AppendString(b, text), '}')
+		for _, image := range images {
+			b = append(c.AppendDataURL(append(b, `,{"type":"image_url","image_url":{"url":`...), image), `}}`...)
+		}
+		return append(b, `]}`...)
+	})
 }
 
 func (c *conversation) appendResult(b []byte, result *provider.Result) []byte {

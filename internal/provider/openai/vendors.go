@@ -81,8 +81,8 @@ type quirks struct {
 	// effort writes the effort as members of a request, without a leading comma; effort is empty if
 	// not configured.
 	effort func(model, effort string, tools bool) string
-	// sizes asks the server for its models' windows; nil if no server of the vendor reports them,
-	// or if they exceed any budget.
+	// sizes asks the server for its models' windows, and whether they take images; nil if no server
+	// of the vendor reports them, or if the windows exceed any budget.
 	sizes sizes
 	// models are the known models of a vendor without a list.
 	models []string
@@ -132,9 +132,9 @@ var vendors = map[string]quirks{
 	// reasoning_details go back unmodified, so that signatures and encrypted thinking stay valid;
 	// an error after the first token is a chunk with error and the finish reason error; the
 	// provider's own words stand in error.metadata. 403 is moderation or a guardrail and not the
-	// key.
+	// key. The list of models has their windows, and architecture.input_modalities.
 	"openrouter": {
-		vendor: "openrouter", replay: replayDetails, guests: true,
+		vendor: "openrouter", replay: replayDetails, guests: true, sizes: listed,
 		effort: effortIn("", `"reasoning":{"effort":"%s"}`, "none", "xhigh"), judge: judgeOpenRouter,
 	},
 
@@ -157,7 +157,8 @@ var vendors = map[string]quirks{
 	},
 
 	// llama.cpp tools/server/README.md: /props has the window of a slot
-	// (default_generation_settings.n_ctx), the list only that of the training. parallel_tool_calls
+	// (default_generation_settings.n_ctx) and modalities.vision, the list only the window of the
+	// training. parallel_tool_calls
 	// is off by default; chat_template_kwargs carries template options. Calls need --jinja, and a
 	// prompt that is too large is exceed_context_size_error.
 	"llamacpp": {

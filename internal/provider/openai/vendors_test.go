@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,9 +149,11 @@ func TestVendorLists(t *testing.T) {
 		},
 		{
 			"openrouter",
-			map[string]string{"/v1/models": `{"data":[{"id":"a/b","context_length":200000,"top_provider":{"context_length":200000,"max_completion_tokens":64000,"is_moderated":true},"supported_parameters":["max_tokens","tools","reasoning"]},{"id":"c/d","context_length":null,"top_provider":{"max_completion_tokens":null},"supported_parameters":["max_tokens"]}]}`},
+			map[string]string{"/v1/models": `{"data":[{"id":"a/b","context_length":200000,"top_provider":{"context_length":200000,"max_completion_tokens":64000,"is_moderated":true},"architecture":{"modality":"text+image->text","input_modalities":["image","text"]},"supported_parameters":["max_tokens","tools","reasoning"]},{"id":"c/d","context_length":null,"top_provider":{"max_completion_tokens":null},"supported_parameters":["max_tokens"]}]}`},
 			map[string]provider.Capabilities{
-				"a/b": with(func(c *provider.Capabilities) { c.ContextTokens, c.MaxOutput, c.Thinking = 200000, 64000, true }),
+				"a/b": with(func(c *provider.Capabilities) {
+					c.ContextTokens, c.MaxOutput, c.Thinking, c.Images = 200000, 64000, true, true
+				}),
 				"c/d": with(func(c *provider.Capabilities) { c.NativeTools = false }),
 			},
 		},
@@ -163,10 +166,10 @@ func TestVendorLists(t *testing.T) {
 			"lmstudio",
 			map[string]string{
 				"/v1/models":     `{"data":[{"id":"qwen3","object":"model"},{"id":"nomic","object":"model"}],"object":"list"}`,
-				"/api/v0/models": `{"object":"list","data":[{"id":"qwen3","type":"llm","state":"loaded","max_context_length":131072,"loaded_context_length":4096,"capabilities":["tool_use"]},{"id":"nomic","type":"embeddings","state":"not-loaded","max_context_length":2048}]}`,
+				"/api/v0/models": `{"object":"list","data":[{"id":"qwen3","type":"vlm","state":"loaded","max_context_length":131072,"loaded_context_length":4096,"capabilities":["tool_use"]},{"id":"nomic","type":"embeddings","state":"not-loaded","max_context_length":2048}]}`,
 			},
 			map[string]provider.Capabilities{
-				"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free = 4096, true }),
+				"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free, c.Images = 4096, true, true }),
 				"nomic": with(func(c *provider.Capabilities) {
 					c.ContextTokens, c.NativeTools, c.Free, c.Embeds = 2048, false, true, true
 				}),
@@ -176,9 +179,9 @@ func TestVendorLists(t *testing.T) {
 			"llamacpp",
 			map[string]string{
 				"/v1/models": `{"models":[{"name":"q.gguf"}],"object":"list","data":[{"id":"q.gguf","object":"model","meta":{"vocab_type":2,"n_ctx_train":131072,"n_params":8030261312}}]}`,
-				"/props":     `{"default_generation_settings":{"id":0,"n_ctx":8192},"total_slots":1}`,
+				"/props":     `{"default_generation_settings":{"id":0,"n_ctx":8192},"total_slots":1,"modalities":{"vision":true,"audio":false}}`,
 			},
-			map[string]provider.Capabilities{"q.gguf": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free = 8192, true })},
+			map[string]provider.Capabilities{"q.gguf": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free, c.Images = 8192, true, true })},
 		},
 	} {
 		p := serve(t, c.vendor, func(w http.ResponseWriter, r *http.Request) {
@@ -201,12 +204,13 @@ func TestVendorLists(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", c.vendor, diff)
 		}
-		// A server of one's own is asked before the first prompt is made, so that none is larger
-		// than it takes.
-		own := c.vendor == "vllm" || c.vendor == "lmstudio" || c.vendor == "llamacpp"
+		// These servers are asked before the first prompt is made, so that none is larger than it
+		// takes, and images are shown to models that take them.
+		asked := slices.Contains([]string{"vllm", "lmstudio", "llamacpp", "openrouter"}, c.vendor)
 		for name, can := range c.want {
-			if window := p.Capabilities(name).ContextTokens; own && window != can.ContextTokens || !own && window != 0 {
-				t.Errorf("%s: the window of %s is %d", c.vendor, name, window)
+			if got := p.Capabilities(name); asked && (got.ContextTokens != can.ContextTokens || got.Images != can.Images) ||
+				!asked && (got.ContextTokens != 0 || got.Images) {
+				t.Errorf("%s: the window of %s is %d, images %v", c.vendor, name, got.ContextTokens, got.Images)
 			}
 		}
 	}

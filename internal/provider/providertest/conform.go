@@ -3,6 +3,7 @@ package providertest
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -30,6 +31,7 @@ func Conform(t *testing.T, f *Format) {
 		t.Run("growing", f.growing)
 		t.Run("tail", f.tails)
 	}
+	t.Run("images", f.images)
 	t.Run("cut", f.cuts)
 	t.Run("refusals", f.refusals)
 	t.Run("garbage", f.garbage)
@@ -250,6 +252,55 @@ func (f *Format) growing(t *testing.T) {
 	if key := s.Header(); !strings.Contains(strings.Join(slices.Concat(key["Authorization"], key["X-Api-Key"],
 		key["X-Goog-Api-Key"]), " "), "sk-canary") {
 		t.Error("the key was not sent")
+	}
+}
+
+// images sends a message with images, then one without: the text stands before the images, each is
+// sent once, whole and valid, its size is its weight, and later turns leave the bytes unchanged.
+func (f *Format) images(t *testing.T) {
+	s := NewServer(t, f, Scene{Text: []string{"A cat."}})
+	c := f.open(t, s.URL, 5*time.Second)
+	_, before := c.Request()
+	var images [2]string
+	turn := provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "look <b>"}}}
+	for i, kind := range []string{"image/png", "image/jpeg"} {
+		data := bytes.Repeat([]byte{byte(i), 0xff, 'é', '"'}, 5000)
+		images[i] = base64.StdEncoding.EncodeToString(data)
+		turn.Parts = append(turn.Parts, provider.Part{
+			Type: regie.PartMedia, Media: &provider.Media{Type: kind, Blob: regie.HashOf(data), Data: data},
+		})
+	}
+	c.Append(turn)
+	var sent []byte
+	for i := range 2 {
+		if i > 0 {
+			c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "and?"}}})
+			c.EndWith(provider.Tail{Guidance: "In short."})
+		}
+		hash, size := c.Request()
+		if _, err := c.Send(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if sent = s.Requests()[i]; regie.HashOf(sent) != hash {
+			t.Error("the hash is not that of what was sent")
+		}
+		if want := len(sent) - len(images[0]) - len(images[1]) + 2*provider.ImageWeight; size != want || size <= before {
+			t.Errorf("the size is %d, want %d", size, want)
+		}
+		at := bytes.Index(sent, []byte("look"))
+		for _, image := range images {
+			next := bytes.Index(sent, []byte(image))
+			if next < at || at < 0 || bytes.Count(sent, []byte(image)) != 1 {
+				t.Fatalf("request %d: an image at %d, behind %d", i, next, at)
+			}
+			at = next
+		}
+		if kept := at + len(images[1]); !bytes.Equal(s.Requests()[0][:kept], sent[:kept]) {
+			t.Error("later turns change the bytes of an image's message")
+		}
+	}
+	if !bytes.Contains(sent, []byte(`and?`)) || !bytes.Contains(sent, []byte("In short.")) {
+		t.Errorf("what follows is lost: %s", sent[len(sent)-300:])
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type Player struct {
 	path    string
 	dialect regie.Dialect // of the first call
+	images  bool          // the recorded model took images
 
 	recording *recording
 
@@ -34,7 +35,13 @@ func Open(path string) (*Player, error) {
 	if err != nil {
 		return nil, mismatch("the recording %s cannot be used: %v", path, err)
 	}
-	return &Player{path: path, dialect: r.calls[0].Head.Dialect, recording: r, left: slices.Clone(r.calls)}, nil
+	images := slices.ContainsFunc(r.calls, func(c *call) bool {
+		n, _ := provider.CountImages(c.Asked)
+		return n > 0
+	})
+	return &Player{
+		path: path, dialect: r.calls[0].Head.Dialect, images: images, recording: r, left: slices.Clone(r.calls),
+	}, nil
 }
 
 // Silent returns a player without answers: it writes requests as the one of a recording does, and
@@ -46,9 +53,10 @@ func Silent() *Player {
 // Name implements provider.Provider.
 func (p *Player) Name() string { return "replay" }
 
-// Capabilities implements provider.Provider: the model speaks the dialect of the recording.
+// Capabilities implements provider.Provider: the model speaks the dialect of the recording, and
+// takes images if the recording holds some.
 func (p *Player) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: p.dialect == regie.DialectNative, Free: true}
+	return provider.Capabilities{NativeTools: p.dialect == regie.DialectNative, Images: p.images, Free: true}
 }
 
 // Open implements provider.Provider.
@@ -79,7 +87,8 @@ func (c *playing) EndWith(provider.Tail) {}
 // was then.
 func (c *playing) Request() (regie.Hash, int) {
 	data := c.Body()
-	size := len(data)
+	images, _ := provider.CountImages(c.turns)
+	size := len(data) + images*provider.ImageWeight
 	c.player.mu.Lock()
 	defer c.player.mu.Unlock()
 	if left := c.player.left; len(left) > 0 && provider.AsksSummary(left[0].Asked) &&

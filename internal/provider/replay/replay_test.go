@@ -335,3 +335,43 @@ func TestBadRecordings(t *testing.T) {
 		})
 	}
 }
+
+// TestRecordedImages: a recording names an image by its hash and holds none of its bytes; its
+// player takes images, and knows one from another.
+func TestRecordedImages(t *testing.T) {
+	picture := func(data string) provider.Turn {
+		turn := said("what is this?")
+		turn.Parts = append(turn.Parts, provider.Part{Type: regie.PartMedia, Media: &provider.Media{
+			Type: "image/png", Blob: regie.HashOf([]byte(data)), Data: []byte(data),
+		}})
+		return turn
+	}
+	path := filepath.Join(t.TempDir(), "tape")
+	inner := server(t, "", stream("stop", `{"content":"A cat."}`))
+	if _, _, err := send(t, open(t, tape(t, path).Record(inner), head, picture("secret bytes"))); err != nil {
+		t.Fatal(err)
+	}
+	if text := content(t, path); strings.Contains(text, "secret") || strings.Contains(text, "c2VjcmV0") || !strings.Contains(text, regie.HashOf([]byte("secret bytes")).String()) {
+		t.Errorf("recorded: %s", text)
+	}
+	p := player(t, path)
+	if !p.Capabilities("m").Images {
+		t.Error("the player takes no images")
+	}
+	_, _, err := send(t, open(t, p, head, picture("other bytes")))
+	mismatched(t, err, "holds no answer")
+	c := open(t, p, head, picture("secret bytes"))
+	if _, size := c.Request(); size < provider.ImageWeight {
+		t.Errorf("the size is %d", size)
+	}
+	if _, text, err := send(t, c); err != nil || text != "A cat." {
+		t.Errorf("%q, %v", text, err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain")
+	if _, _, err := talk(t, tape(t, plain).Record(inner), "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if player(t, plain).Capabilities("m").Images {
+		t.Error("a recording without images takes some")
+	}
+}

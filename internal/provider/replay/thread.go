@@ -58,6 +58,9 @@ func normalizeParts(parts []provider.Part, mask func(string) string) (out []prov
 			continue
 		}
 		normal := provider.Part{Type: part.Type}
+		if m := part.Media; m != nil {
+			normal.Media = &provider.Media{Type: m.Type, Blob: m.Blob}
+		}
 		if part.Call != nil {
 			normal.Call = &provider.Call{Name: part.Call.Name, Arguments: mask(part.Call.Arguments)}
 		} else {

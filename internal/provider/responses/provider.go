@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
@@ -19,6 +20,8 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // such as https://api.openai.com/v1; empty for it
 	APIKey  string // empty for servers without keys
+	// Images says whether the models take images; nil leaves it to what is known of them.
+	Images *bool
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
 	// ContextTokens is the window of its models, in tokens; zero if not configured.
@@ -74,12 +77,18 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	can := provider.Capabilities{NativeTools: true, Thinking: wire.Reasons(model), ContextTokens: p.cfg.ContextTokens}
+	can := provider.Capabilities{
+		NativeTools: true, Thinking: wire.Reasons(model), ContextTokens: p.cfg.ContextTokens,
+		Images: p.server.IsAt("openai.com") && !textOnly.MatchString(model),
+	}
 	if can.Thinking {
 		can.Temperature = provider.TemperedNever
 	}
-	return can
+	return can.WithImages(p.cfg.Images)
 }
+
+// textOnly matches the models without images.
+var textOnly = regexp.MustCompile(`^(gpt-3|gpt-4(-\d{4}.*)?$|o1-mini|o1-preview|o3-mini)`)
 
 // Models implements provider.Lister.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {

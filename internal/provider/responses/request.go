@@ -135,9 +135,23 @@ func (r *Request) Append(turns ...provider.Turn) {
 				r.add(func(b []byte) []byte { return appendResult(b, &turn.Results[j]) })
 			}
 		default:
-			r.add(func(b []byte) []byte { return appendMessage(b, "user", provider.JoinText(turn.Parts), "") })
+			r.add(func(b []byte) []byte { return r.appendUser(b, turn) })
 		}
 	}
+}
+
+// appendUser writes a person's turn: text, or a list of text and images.
+func (r *Request) appendUser(b []byte, turn *provider.Turn) []byte {
+	text, images := provider.JoinText(turn.Parts), provider.Images(turn.Parts)
+	if len(images) == 0 {
+		return appendMessage(b, "user", text, "")
+	}
+	b = append(b, `{"type":"message","role":"user","content":[{"type":"input_text","text":`...)
+	b = append(wire.AppendString(b, text), '}')
+	for _, image := range images {
+		b = append(r.AppendDataURL(append(b, `,{"type":"input_image","image_url":`...), image), '}')
+	}
+	return append(b, `]}`...)
 }
 
 func appendMessage(b []byte, role, text, phase string) []byte {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"hash"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
 )
 
 // Digest is the hash of a request that grows: what stays is read once, so that its cost does not
@@ -17,9 +19,16 @@ import (
 type Digest struct {
 	sum    hash.Hash
 	hashed int
+	excess int // bytes of images above their weight
 }
 
-// Sum returns the SHA-256 of a request and its length. head is the same at each call, grown only
+// AppendImage writes an image in base64 behind prefix. In sizes it counts as provider.ImageWeight.
+func (d *Digest) AppendImage(b []byte, prefix string, image *provider.Media) []byte {
+	d.excess += base64.StdEncoding.EncodedLen(len(image.Data)) - provider.ImageWeight
+	return base64.StdEncoding.AppendEncode(append(b, prefix...), image.Data)
+}
+
+// Sum returns the SHA-256 of a request and its size. head is the same at each call, grown only
 // grows, rest is new each time.
 func (d *Digest) Sum(head, grown []byte, rest ...[]byte) (regie.Hash, int) {
 	if d.sum == nil || len(grown) < d.hashed {
@@ -33,7 +42,7 @@ func (d *Digest) Sum(head, grown []byte, rest ...[]byte) (regie.Hash, int) {
 	if err != nil { // which it never returns
 		return regie.Hash{}, 0
 	}
-	size := len(head) + len(grown)
+	size := len(head) + len(grown) - d.excess
 	for _, piece := range rest {
 		_, _ = whole.Write(piece)
 		size += len(piece)

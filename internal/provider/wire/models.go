@@ -40,6 +40,9 @@ type listedModel struct {
 	Methods             []string        `json:"supportedGenerationMethods"`
 	Thinking            json.RawMessage `json:"thinking"` // Gemini: true
 	Type                string          `json:"type"`     // LM Studio: llm, vlm, embeddings
+	Architecture        struct {
+		InputModalities []string `json:"input_modalities"` // OpenRouter
+	} `json:"architecture"`
 	// Capabilities is Mistral's and Anthropic's object, and LM Studio's list.
 	Capabilities json.RawMessage `json:"capabilities"`
 }
@@ -54,6 +57,7 @@ func (m *listedModel) capabilities(known provider.Capabilities) provider.Capabil
 		known.NativeTools = slices.Contains(m.SupportedParameters, "tools")
 		known.Thinking = slices.Contains(m.SupportedParameters, "reasoning")
 	}
+	known.Images = known.Images || m.Type == "vlm" || slices.Contains(m.Architecture.InputModalities, "image")
 	var can struct {
 		FunctionCalling *bool `json:"function_calling"`
 		Reasoning       bool  `json:"reasoning"`

@@ -21,6 +21,16 @@ type GrowingBody struct {
 	digest Digest
 }
 
+// AppendImage is Digest.AppendImage.
+func (r *GrowingBody) AppendImage(b []byte, prefix string, image *provider.Media) []byte {
+	return r.digest.AppendImage(b, prefix, image)
+}
+
+// AppendDataURL writes an image as a JSON string with a data URL.
+func (r *GrowingBody) AppendDataURL(b []byte, image *provider.Media) []byte {
+	return append(r.AppendImage(b, `"data:`+image.Type+`;base64,`, image), '"')
+}
+
 // Add adds what add appends to the slice that it is given. It must write only behind that: the
 // transport may still read the bytes of the call before.
 func (r *GrowingBody) Add(add func(b []byte) []byte) { r.text = add(r.text) }

@@ -137,6 +137,11 @@ func (s *Server) hide(said []byte) []byte {
 	return []byte(provider.MaskKeys(keys...).Replace(string(said)))
 }
 
+// IsAt reports whether the server is at a domain or below it.
+func (s *Server) IsAt(domain string) bool {
+	return s.host == domain || strings.HasSuffix(s.host, "."+domain)
+}
+
 // Host is the host name of the server.
 func (s *Server) Host() string { return s.host }
 

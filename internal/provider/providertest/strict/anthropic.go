@@ -62,18 +62,23 @@ type anthropicCache struct {
 
 // anthropicBlock is any block; pointers distinguish absent from empty.
 type anthropicBlock struct {
-	Type      string          `json:"type"`
-	Text      *string         `json:"text"`
-	Thinking  *string         `json:"thinking"`
-	Signature *string         `json:"signature"`
-	Data      *string         `json:"data"`
-	ID        *string         `json:"id"`
-	Name      *string         `json:"name"`
-	Input     jsontext.Value  `json:"input"`
-	ToolUseID *string         `json:"tool_use_id"`
-	Content   *string         `json:"content"`
-	IsError   bool            `json:"is_error"`
-	Cache     *anthropicCache `json:"cache_control"`
+	Type      string         `json:"type"`
+	Text      *string        `json:"text"`
+	Thinking  *string        `json:"thinking"`
+	Signature *string        `json:"signature"`
+	Data      *string        `json:"data"`
+	ID        *string        `json:"id"`
+	Name      *string        `json:"name"`
+	Input     jsontext.Value `json:"input"`
+	ToolUseID *string        `json:"tool_use_id"`
+	Content   *string        `json:"content"`
+	IsError   bool           `json:"is_error"`
+	Source    *struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	} `json:"source"`
+	Cache *anthropicCache `json:"cache_control"`
 }
 
 // Anthropic returns the error of a strict Messages API for a request (invariant 18). Tests run
@@ -231,6 +236,14 @@ func (m *anthropicMessage) user(open []string) error {
 			others = true
 			if b.Text == nil || blank(*b.Text) {
 				return fmt.Errorf("block %d: text content blocks must contain non-whitespace text", j)
+			}
+		case "image":
+			others = true
+			if b.Source == nil || b.Source.Type != "base64" {
+				return fmt.Errorf("block %d: an image without a base64 source", j)
+			}
+			if err := checkImage(b.Source.MediaType, b.Source.Data); err != nil {
+				return fmt.Errorf("block %d: %w", j, err)
 			}
 		case "tool_result":
 			switch {

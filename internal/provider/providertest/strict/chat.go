@@ -48,7 +48,7 @@ type chatRequest struct {
 
 type chatMessage struct {
 	Role       string          `json:"role"`
-	Content    *string         `json:"content"`
+	Content    *content        `json:"content"`
 	Reasoning  *string         `json:"reasoning_content"` // DeepSeek
 	Details    json.RawMessage `json:"reasoning_details"` // OpenRouter
 	ToolCallID string          `json:"tool_call_id"`
@@ -116,7 +116,7 @@ func chatThread(messages []chatMessage) error {
 				return fmt.Errorf("message %d: a system message in the middle", i)
 			}
 		case "user":
-			if m.Content == nil || *m.Content == "" {
+			if m.Content.isEmpty() {
 				return fmt.Errorf("message %d: an empty user message", i)
 			}
 		case "assistant":
@@ -134,6 +134,9 @@ func chatThread(messages []chatMessage) error {
 		default:
 			return fmt.Errorf("message %d: the role %q", i, m.Role)
 		}
+		if err := m.Content.checkParts(m.Role, "text", "image_url", `{"url":"`); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
 		spoken = spoken || m.Role != "system"
 	}
 	if len(open) > 0 {
@@ -147,7 +150,7 @@ func chatThread(messages []chatMessage) error {
 
 // calls looks at a model's own message; seen are the ids of the thread so far.
 func (m *chatMessage) calls(i int, seen map[string]bool) error {
-	if len(m.ToolCalls) == 0 && (m.Content == nil || *m.Content == "") {
+	if len(m.ToolCalls) == 0 && m.Content.isEmpty() {
 		return fmt.Errorf("message %d: an empty assistant message", i)
 	}
 	if len(m.ToolCalls) > chatArray {

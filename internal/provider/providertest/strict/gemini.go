@@ -50,6 +50,10 @@ type geminiPart struct {
 	Call      *geminiCall     `json:"functionCall"`
 	Response  *geminiResponse `json:"functionResponse"`
 	Signature string          `json:"thoughtSignature"`
+	Inline    *struct {
+		Type string `json:"mimeType"`
+		Data string `json:"data"`
+	} `json:"inlineData"`
 }
 
 type geminiCall struct {
@@ -234,6 +238,13 @@ func (c *geminiContent) kind() (geminiKind, []*geminiCall, error) {
 				return geminiNone, nil, fmt.Errorf("part %d: the id %s of a functionCall repeats", i, p.Call.ID)
 			}
 			seen[p.Call.ID] = true
+		}
+		if p.Inline != nil {
+			data++
+			texts++ // no response stands beside it
+			if err := checkImage(p.Inline.Type, p.Inline.Data); err != nil || c.Role != "user" {
+				return geminiNone, nil, fmt.Errorf("part %d: an image of the %s: %w", i, c.Role, err)
+			}
 		}
 		if p.Response != nil {
 			data++

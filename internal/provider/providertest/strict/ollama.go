@@ -29,11 +29,12 @@ type ollamaRequest struct {
 }
 
 type ollamaMessage struct {
-	Role      string `json:"role"`
-	Content   string `json:"content"`
-	Thinking  string `json:"thinking"`
-	ToolName  string `json:"tool_name"`
-	CallID    string `json:"tool_call_id"`
+	Role      string   `json:"role"`
+	Content   string   `json:"content"`
+	Images    []string `json:"images"`
+	Thinking  string   `json:"thinking"`
+	ToolName  string   `json:"tool_name"`
+	CallID    string   `json:"tool_call_id"`
 	ToolCalls []struct {
 		ID       string `json:"id"`
 		Function struct {
@@ -85,6 +86,11 @@ func ollamaThread(messages []ollamaMessage) error {
 		}
 		if m.Role != "assistant" && (len(m.ToolCalls) > 0 || m.Thinking != "") {
 			return fmt.Errorf("message %d: calls or thinking of role %s", i, m.Role)
+		}
+		for _, image := range m.Images {
+			if err := checkImage("image/png", image); err != nil || m.Role != "user" { // it reads the type from the data
+				return fmt.Errorf("message %d: an image of the %s: %w", i, m.Role, err)
+			}
 		}
 		switch m.Role {
 		case "system":

@@ -51,16 +51,16 @@ type responsesTool struct {
 
 // responsesItem is any item; pointers distinguish absent from empty.
 type responsesItem struct {
-	Type      string  `json:"type"`
-	Role      string  `json:"role"`
-	Content   *string `json:"content"`
-	Phase     *string `json:"phase"`
-	ID        *string `json:"id"`
-	Encrypted *string `json:"encrypted_content"`
-	CallID    *string `json:"call_id"`
-	Name      *string `json:"name"`
-	Arguments *string `json:"arguments"`
-	Output    *string `json:"output"`
+	Type      string   `json:"type"`
+	Role      string   `json:"role"`
+	Content   *content `json:"content"`
+	Phase     *string  `json:"phase"`
+	ID        *string  `json:"id"`
+	Encrypted *string  `json:"encrypted_content"`
+	CallID    *string  `json:"call_id"`
+	Name      *string  `json:"name"`
+	Arguments *string  `json:"arguments"`
+	Output    *string  `json:"output"`
 	Summary   *[]struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -182,12 +182,15 @@ func (r *responsesRequest) thread() error {
 // fields checks that an item has the members of its kind and no others.
 func (it *responsesItem) fields() error {
 	kinds := map[string][]string{
-		"message": {"content"}, "reasoning": {"id", "summary", "encrypted_content"},
+		"message": {}, "reasoning": {"id", "summary", "encrypted_content"},
 		"function_call": {"call_id", "name", "arguments"}, "function_call_output": {"call_id", "output"},
 	}
 	needed, known := kinds[it.Type]
 	if !known {
 		return fmt.Errorf("the type %q", it.Type)
+	}
+	if (it.Content != nil) != (it.Type == "message") || it.Content != nil && len(it.Content.text) > maxText {
+		return fmt.Errorf("a %s with content: %v", it.Type, it.Content != nil)
 	}
 	size := func(s *string) (bool, int) {
 		if s == nil {
@@ -196,7 +199,7 @@ func (it *responsesItem) fields() error {
 		return true, len(*s)
 	}
 	for name, member := range map[string]*string{
-		"content": it.Content, "id": it.ID, "encrypted_content": it.Encrypted, "call_id": it.CallID, "name": it.Name,
+		"id": it.ID, "encrypted_content": it.Encrypted, "call_id": it.CallID, "name": it.Name,
 		"arguments": it.Arguments, "output": it.Output,
 	} {
 		is, length := size(member)
@@ -225,8 +228,11 @@ func (p *responsesPairs) settled() error {
 }
 
 func (p *responsesPairs) message(it *responsesItem) error {
-	if *it.Content == "" {
+	if it.Content.isEmpty() {
 		return fmt.Errorf("a message of the %s without content", it.Role)
+	}
+	if err := it.Content.checkParts(it.Role, "input_text", "input_image", `"`); err != nil {
+		return err
 	}
 	switch it.Role {
 	case "assistant":
