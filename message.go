@@ -113,8 +113,8 @@ type Attachment struct {
 	Size      int64  `json:"size"` // bytes
 }
 
-// Bounds of images, so that every vendor takes them (decision 18): the bytes of one, which grow by a
-// third on the wire, of all of a session, and the pixels of one.
+// Bounds of images, so that every vendor takes them (decision 18): the bytes of one, which grow by
+// a third on the wire, of all of a session, and the pixels of one.
 const (
 	MaxImageBytes  = 3_932_160
 	MaxImagesBytes = 15 << 20

@@ -171,3 +171,20 @@ func TestAgentScopes_Person(t *testing.T) {
 		t.Errorf("a mention: %+v", named.Enrichments)
 	}
 }
+
+// TestAgent_MisspeltTools refuses an agent whose exclusion excludes nothing: what it names would be
+// offered. A toolkit that is like none may come later.
+func TestAgent_MisspeltTools(t *testing.T) {
+	t.Parallel()
+	conn := newHarness(t, newModel(t)).connect()
+	for pattern, want := range map[string]string{
+		"!shel.shell_exec": "shell.shell_exec", "!shell.shel_exec*": "shell.shell_exec", "file.read_file": "files.read_file",
+		"!shell.*": "", "bank.*": "", "!*.write_*": "",
+	} {
+		tools, _ := json.Marshal(map[string][]string{"tools": {pattern}})
+		_, err := conn.Agents.Create(t.Context(), dispatch.NewAgent{Name: "a" + regie.NewID().String(), Definition: tools})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}

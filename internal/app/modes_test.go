@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -169,5 +171,41 @@ func TestMode_NeedsApprove(t *testing.T) {
 	var shown regie.Session
 	if h.json("GET", "/api/v1/sessions/"+session, "", 200, &shown); shown.ApprovalMode != regie.ModePlan {
 		t.Errorf("the session has the mode %q", shown.ApprovalMode)
+	}
+}
+
+// TestMode_AutoNamesSecret has the mode auto ask about commands that name a secret file or a git
+// directory, however they are joined; others run.
+func TestMode_AutoNamesSecret(t *testing.T) {
+	t.Parallel()
+	shell := func(id, command string) call {
+		return call{id, "shell__shell_exec", `{"command":` + strconv.Quote(command) + `}`}
+	}
+	commands := []string{"cat .env", "sh -c 'cat ./.env | rev'", "rm -rf .git", "ls sub/../.git/refs"}
+	turns := []http.HandlerFunc{replyWith("", shell("z", "ls .gitignore"))}
+	for i, command := range commands {
+		turns = append(turns, replyWith("", shell(strconv.Itoa(i), command)))
+	}
+	b := newHarness(t, newModel(t, append(turns, replyWith("Done."))...))
+	b.file(".env", "KEY=CANARY\n")
+	b.file(".gitignore", "x\n")
+	conn := b.connect()
+	in := b.request(approval.Policy{})
+	in.ApprovalMode = regie.ModeAuto
+	run := b.send(conn, in)
+	var asked regie.Approval
+	for _, command := range commands {
+		asked = b.next(conn, run.SessionID, asked.ID)
+		if said := asked.Reviews[0].Preview.Sentence.String(); strings.Contains(said, "WITHOUT") {
+			t.Skip("no sandbox works here")
+		} else if !strings.Contains(said, command) {
+			t.Fatalf("asks %s instead of %s", said, command)
+		}
+		_, err := conn.Decide(t.Context(), decide(asked, asked.ID.String(), regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow}))
+		fatal(t, err)
+	}
+	view := b.await(conn, run)
+	if view.Round.End != regie.EndAnswered {
+		t.Errorf("ended %s", view.Round.End)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func drawPNG(width, height int) []byte {
 // session takes no more than models do.
 func TestUploads(t *testing.T) {
 	t.Parallel()
-	b := newHarness(t, newModel(t, replyWith("A picture."), replyWith("Again.")))
+	b := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{replyWith("A picture.")}, 8)...))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
 	upload := func(name string, data []byte, changes ...func(*http.Request)) (out regie.Attachment) {
@@ -58,7 +59,7 @@ func TestUploads(t *testing.T) {
 		}
 	}
 	large := `{"data":"` + strings.Repeat("A", 40<<20) + `"}`
-	if status, said := h.said("POST", "/api/v1/attachments", large); status != 413 || !strings.Contains(said, "16777216") {
+	if status, said := h.said("POST", "/api/v1/attachments", large); status != 413 || !strings.Contains(said, "16,777,216") {
 		t.Errorf("40 MB: %d %s", status, said)
 	}
 

@@ -77,8 +77,9 @@ func parseStored(v *store.AgentVersion) (config.Agent, error) {
 	return config.ParseAgent("the database ("+v.Name+")", v.Definition)
 }
 
-// checkTools returns CodeBadRequest where an agent names a tool that its toolkit does not have,
-// with the nearest name. A pattern may match nothing, and a toolkit may come later.
+// checkTools returns CodeBadRequest where an agent names a tool that its toolkit does not have, or
+// a toolkit that is not there and looks like one that is, with the nearest name: what was to be
+// excluded would be offered. Any other toolkit may come later.
 func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolScope) error {
 	if len(scopes) == 0 {
 		return nil
@@ -87,7 +88,7 @@ func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolS
 	for _, pattern := range slices.Concat(scopes...) {
 		pattern = strings.TrimPrefix(pattern, "!")
 		toolkit, _, _ := strings.Cut(pattern, ".")
-		if strings.Contains(pattern, "*") || tools.CheckPatterns([]string{toolkit + ".*"}) != nil {
+		if !strings.Contains(toolkit, "*") && tools.CheckPatterns([]string{toolkit + ".*"}) != nil && !tools.LooksMisspelt(toolkit) {
 			continue
 		}
 		if err := tools.CheckPatterns([]string{pattern}); err != nil {

@@ -111,6 +111,14 @@ func (r *Registry) Nearest(name string) []string {
 	return nearestNames(name, names)
 }
 
+// LooksMisspelt reports whether a toolkit's name differs from that of one that is there in a letter
+// or two.
+func (r *Registry) LooksMisspelt(toolkit string) bool {
+	return slices.ContainsFunc(r.sorted, func(e *entry) bool {
+		return spell.Distance(toolkit, toolkitOf(e.definition.Name)) <= min(2, len(toolkit)/3)
+	})
+}
+
 // CheckPatterns returns CodeBadPattern, with the names that look like it, for a pattern that
 // matches no tool. A toolkit that is away for now may have any.
 func (r *Registry) CheckPatterns(patterns []string) error {

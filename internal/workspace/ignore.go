@@ -3,6 +3,7 @@ package workspace
 import (
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -18,6 +19,9 @@ const (
 // ignoreFiles names the ignore files in rising priority: git's, the one that search tools share,
 // Regie's.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
+
+// IsIgnoreFile reports whether a path is that of an ignore file that agents can write.
+func IsIgnoreFile(name string) bool { return slices.Contains(ignoreFiles[:], path.Base(name)) }
 
 // Rules are the ignore files of one directory: those of ignoreFiles, and at the root git's exclude
 // file.

@@ -16,9 +16,9 @@ func (s sessionStore) SaveUpload(ctx context.Context, token regie.ID, a regie.At
 	}
 	now := time.Now().UnixMicro()
 	return s.writer.do(ctx, func(t *tx) error {
-		t.exec(`INSERT INTO uploads (blob, token_id, media_type, name, size, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-			ON CONFLICT (blob, token_id) DO UPDATE SET name = excluded.name, created_at = excluded.created_at`,
-			a.Blob, token, a.MediaType, a.Name, a.Size, now)
+		t.exec(`INSERT INTO uploads (blob, token, media_type, name, size, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+			ON CONFLICT (blob, token) DO UPDATE SET name = excluded.name, created_at = excluded.created_at`,
+			a.Blob, token.String(), a.MediaType, a.Name, a.Size, now)
 		return nil
 	})
 }
@@ -28,7 +28,7 @@ func (s sessionStore) Upload(ctx context.Context, token regie.ID, blob regie.Has
 	a regie.Attachment, err error,
 ) {
 	err = s.read.QueryRowContext(ctx,
-		"SELECT blob, media_type, name, size FROM uploads WHERE blob = ? AND token_id = ? AND created_at > ?", blob, token,
+		"SELECT blob, media_type, name, size FROM uploads WHERE blob = ? AND token = ? AND created_at > ?", blob, token.String(),
 		after.UnixMicro()).Scan(&a.Blob, &a.MediaType, &a.Name, &a.Size)
 	return a, unlessFound(err, regie.Errorf(regie.CodeNotFound,
 		"there is no uploaded image %s here: upload it again, it is kept for a day", blob))

@@ -19,12 +19,6 @@ func uploads(w *World) {
 	w.must(w.Store.SaveUpload(w.Ctx, token, sent, data))
 	w.equal("upload under another name", resultOf(w.Store.Upload(w.Ctx, token, sent.Blob, time.Time{}))(w), sent)
 
-	in := w.Submission("look")
-	in.Message.Text, in.Message.Rich = "", []regie.Segment{{Text: "look "}, {Attachment: &sent}}
-	w.must(func() error { _, err := w.Store.Submit(w.Ctx, in); return err }())
-	w.equal("bytes of the session", resultOf(w.Store.AttachedBytes(w.Ctx, in.SessionID))(w), 7)
-	w.equal("bytes of another", resultOf(w.Store.AttachedBytes(w.Ctx, regie.NewID()))(w), 0)
-
 	other := []byte("never sent")
 	w.must(w.Store.SaveUpload(w.Ctx, token, regie.Attachment{Blob: regie.HashOf(other), MediaType: "image/png", Size: 10}, other))
 	w.must(w.Store.RemoveUploads(w.Ctx, time.Now().Add(-time.Hour))) // nothing is that old
@@ -33,6 +27,13 @@ func uploads(w *World) {
 	w.must(w.Store.RemoveUploads(w.Ctx, time.Now().Add(time.Hour)))
 	_, err = w.Store.Blob(w.Ctx, regie.HashOf(other))
 	w.refused(regie.CodeNotFound, err)
+	w.must(w.Store.SaveUpload(w.Ctx, token, sent, data))
+	in := w.Submission("look")
+	in.Message.Text, in.Message.Rich = "", []regie.Segment{{Text: "look "}, {Attachment: &sent}}
+	w.must(func() error { _, err := w.Store.Submit(w.Ctx, in); return err }())
+	w.equal("bytes of the session", resultOf(w.Store.AttachedBytes(w.Ctx, in.SessionID))(w), int64(7))
+	w.equal("bytes of another", resultOf(w.Store.AttachedBytes(w.Ctx, regie.NewID()))(w), int64(0))
+	w.must(w.Store.RemoveUploads(w.Ctx, time.Now().Add(time.Hour)))
 	_, err = w.Store.Blob(w.Ctx, sent.Blob) // its message holds it
 	w.must(err)
 	_, err = w.Store.Upload(w.Ctx, token, sent.Blob, time.Time{})

@@ -12,8 +12,8 @@ import (
 )
 
 // mustAskChange returns why a change needs a person's approval regardless of the rules (spec 8.2,
-// decision 19): the file may hold a secret, or the ignore files name it, which makes it read-only
-// by default.
+// decision 19): the file may hold a secret, it is an ignore file, or one names it, which makes it
+// read-only by default.
 func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish) []regie.Sentence {
 	root, err := openWorkspace(inv)
 	if err != nil {
@@ -26,6 +26,8 @@ func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish)
 		return nil
 	case place.Secret:
 		return []regie.Sentence{regie.Say("%s may contain a secret: a person decides each time", place.Path)}
+	case workspace.IsIgnoreFile(place.Path):
+		return []regie.Sentence{regie.Say("%s says which files are left out: a person decides each time", place.Path)}
 	case root.Ignored(place.Path):
 		return []regie.Sentence{regie.Say("%s is in an ignore file: changing it needs an approval",
 			place.Path)}
@@ -52,6 +54,8 @@ func (k *toolkit) checkAllowed(root *workspace.Root, inv *tool.Invocation, befor
 	why := "may hold a secret"
 	switch {
 	case before.Secret:
+	case workspace.IsIgnoreFile(before.Path):
+		why = "is an ignore file"
 	case root.Ignored(before.Path):
 		why = "is named by the ignore files"
 	default:

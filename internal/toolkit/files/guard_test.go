@@ -173,6 +173,8 @@ func TestSecretsAsk(t *testing.T) {
 		{"write_file", object{"path": "plain", "content": "x", "mode": "overwrite"}, ""},
 		{"write_file", object{"path": "new.log", "content": "x"}, "new.log is in an ignore file: changing it needs an approval"},
 		{"edit_file", object{"path": "ignored.log", "edits": one("x", "y")}, "ignored.log is in an ignore file: changing it needs an approval"},
+		{"edit_file", object{"path": ".gitignore", "edits": one("*.log", "x")}, ".gitignore says which files are left out: a person decides each time"},
+		{"write_file", object{"path": "sub/.regieignore", "content": "x"}, "sub/.regieignore says which files are left out: a person decides each time"},
 		{"delete_file", object{"path": ".env"}, ".env may contain a secret: a person decides each time"},
 		{"delete_file", object{"path": "ignored.log"}, "ignored.log is in an ignore file: changing it needs an approval"},
 	} {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,6 +146,7 @@ func (k *toolkit) command(ctx context.Context, inv *tool.Invocation, a args) too
 		Network:  k.asksNetwork(a),
 		Confined: err == nil && found.Tier != sandbox.None && !k.box(a).Network(),
 	}
+	out.Names = k.unprotectedPath(inv, a)
 	l, ok := parseLine(a.Command)
 	dir, err := place(inv, a)
 	if !ok || err != nil {
@@ -154,6 +156,32 @@ func (k *toolkit) command(ctx context.Context, inv *tool.Invocation, a args) too
 		out.Parts = append(out.Parts, regie.Command{Argv: argv, Dir: dir, Network: out.Network})
 	}
 	return out
+}
+
+// notInPath cuts a command into what may be paths.
+var notInPath = regexp.MustCompile(`[^\pL\pN._/~@+-]+`)
+
+// unprotectedPath returns a path in a command that names a file that may hold a secret, or lies in
+// a git directory. It reads the command as text: what a program opens by itself it does not see.
+func (k *toolkit) unprotectedPath(inv *tool.Invocation, a args) string {
+	root, err := workspace.Open(inv.Workspace.Root)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	for _, word := range notInPath.Split(a.Command, -1) {
+		if slices.Contains(strings.Split(word, "/"), ".git") {
+			return word
+		}
+		at, err := root.Place(path.Join(a.Cwd, word))
+		if err != nil || !at.Secret || word == "" {
+			continue
+		}
+		if _, isDir, err := root.Look(at.Path); err == nil && !isDir {
+			return at.Path
+		}
+	}
+	return ""
 }
 
 // asksNetwork reports whether a call asks for a network that commands do not have anyway.

@@ -3,10 +3,10 @@
 -- owner's.
 CREATE TABLE uploads (
     blob       BLOB    NOT NULL REFERENCES blobs (hash),
-    token_id   BLOB    NOT NULL CHECK (length(token_id) = 16),
+    token      TEXT    NOT NULL,
     media_type TEXT    NOT NULL,
     name       TEXT    NOT NULL,
     size       INTEGER NOT NULL CHECK (size >= 0),
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (blob, token_id)
+    PRIMARY KEY (blob, token)
 ) STRICT;
