@@ -1,0 +1,203 @@
+package app_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// pages is a browser without scripts that is logged in.
+type pages struct {
+	*house
+	client *http.Client
+}
+
+// servePages serves the pages with the harness's workspace.
+func (b *harness) servePages(addr string) *house {
+	b.t.Helper()
+	return b.serveOn(app.ServeConfig{Addr: addr, Version: "test", Root: b.root, FoundBy: "directory"}, nil)
+}
+
+// login uses the setup link as a browser without scripts does.
+func (h *house) login() *pages {
+	h.t.Helper()
+	p := &pages{h, h.browser()}
+	p.client.CheckRedirect = nil
+	link, err := url.Parse(h.served.Setup)
+	fatal(h.t, err)
+	status, page := p.post("/setup", url.Values{"code": {link.Query().Get("code")}})
+	if status != 200 || !strings.Contains(page, "<h1>New chat</h1>") {
+		h.t.Fatalf("after the link: %d %s", status, page)
+	}
+	return p
+}
+
+func (p *pages) get(path string) (int, string) {
+	p.t.Helper()
+	return p.do(http.MethodGet, path, "")
+}
+
+func (p *pages) post(path string, form url.Values) (int, string) {
+	p.t.Helper()
+	return p.do(http.MethodPost, path, form.Encode())
+}
+
+func (p *pages) do(method, path, body string) (int, string) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.served.URL+path, strings.NewReader(body))
+	fatal(p.t, err)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := p.client.Do(r)
+	fatal(p.t, err)
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	fatal(p.t, err)
+	return response.StatusCode, string(page)
+}
+
+// field returns the first hidden field of a name in a page.
+func field(t *testing.T, page, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no field %s in %s", name, page)
+	}
+	return found[1]
+}
+
+// begin begins a chat from the page of a new one.
+func (p *pages) begin(text string) (chat string) {
+	p.t.Helper()
+	_, page := p.get("/")
+	workspace := regexp.MustCompile(`<option value="([^"]+)">`).FindStringSubmatch(page)
+	if workspace == nil {
+		p.t.Fatalf("no workspace in %s", page)
+	}
+	session := field(p.t, page, "session_id")
+	status, page := p.post("/chats", url.Values{
+		"csrf": {field(p.t, page, "csrf")}, "session_id": {session}, "workspace_id": {workspace[1]},
+		"client_message_id": {field(p.t, page, "client_message_id")}, "text": {text},
+	})
+	if status != 200 || !strings.Contains(page, text) {
+		p.t.Fatalf("a new chat: %d %s", status, page)
+	}
+	return session
+}
+
+// writesFile is a model that writes a file, and then answers.
+func writesFile(t *testing.T) *model {
+	t.Helper()
+	return newModel(t, replyWith("I write it.", call{"a", "files__write_file", `{"path":"vat.yaml","content":"stripe: 6278\n"}`}),
+		replyWith("## Done\n\nThe file **vat.yaml** is there.\n\n| a | b |\n|---|--:|\n| 1 | 2 |"))
+}
+
+// waits waits until a session needs the person, and ends until its round has ended.
+func (p *pages) waits(session string) regie.Approval {
+	p.t.Helper()
+	id, err := regie.ParseID(session)
+	fatal(p.t, err)
+	return p.parked(p.engine.Control(), id).Approvals[0]
+}
+
+func (p *pages) ends(session string) {
+	p.t.Helper()
+	id, err := regie.ParseID(session)
+	fatal(p.t, err)
+	rounds, err := p.engine.Control().Session(p.t.Context(), id)
+	fatal(p.t, err)
+	p.await(p.engine.Control(), dispatch.Run{SessionID: id, RoundID: rounds.History[len(rounds.History)-1].ID})
+}
+
+// TestWebForms goes from the setup link to an answered approval without a script.
+func TestWebForms(t *testing.T) {
+	t.Parallel()
+	p := newHarness(t, writesFile(t)).servePages("127.0.0.1:0").login()
+	chat := p.begin("Move stripe to 6278")
+	asked := p.waits(chat)
+	for _, path := range []string{"/chats/" + chat, "/inbox"} {
+		status, page := p.get(path)
+		if status != 200 || !strings.Contains(page, `action="/approvals/`+asked.ID.String()) || !strings.Contains(page, "stripe: 6278") {
+			t.Fatalf("%s: %d %s", path, status, page)
+		}
+	}
+	_, page := p.get("/inbox")
+	answer := url.Values{
+		"csrf": {field(t, page, "csrf")}, "next": {"/chats/" + chat}, "call": {asked.Reviews[0].CallID.String()}, "answer": {"allow"},
+	}
+	if status, page := p.post("/approvals/"+asked.ID.String(), answer); status != 200 || !strings.Contains(page, "Allowed once by") {
+		t.Fatalf("after the answer: %d %s", status, page)
+	}
+	p.ends(chat)
+	if data, err := os.ReadFile(filepath.Join(p.root, "vat.yaml")); err != nil || string(data) != "stripe: 6278\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	_, page = p.get("/chats/" + chat)
+	for _, want := range []string{"<h4>Done</h4>", "<strong>vat.yaml</strong>", `<td align="right">2</td>`, "Write 1 line to vat.yaml", "1 call"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the chat lacks %s: %s", want, page)
+		}
+	}
+	answer.Set("answer", "deny")
+	if status, page := p.post("/approvals/"+asked.ID.String(), answer); status != 409 || !strings.Contains(page, `class="problem"`) ||
+		!strings.Contains(page, "Allowed once by") {
+		t.Errorf("answered elsewhere: %d %s", status, page)
+	}
+	_, page = p.get("/runs")
+	run := regexp.MustCompile(`href="(/runs/[0-9a-f-]+)"`).FindStringSubmatch(page)
+	if run == nil {
+		t.Fatalf("no run in %s", page)
+	}
+	if status, page := p.get(run[1]); status != 200 || !strings.Contains(page, "Exchange 2") || !strings.Contains(page, "vat.yaml") {
+		t.Errorf("the run: %d %s", status, page)
+	}
+	if status, page := p.get("/inbox"); status != 200 || !strings.Contains(page, "Nothing waits for you.") {
+		t.Errorf("the inbox: %d %s", status, page)
+	}
+}
+
+// TestWebForgery posts forms as other pages do.
+func TestWebForgery(t *testing.T) {
+	t.Parallel()
+	p := newHarness(t, writesFile(t)).servePages("127.0.0.1:0").login()
+	chat := p.begin("Move stripe")
+	asked := p.waits(chat)
+	_, page := p.get("/chats/" + chat)
+	good := field(t, page, "csrf")
+	for name, token := range map[string]string{"none": "", "another": strings.ToLower(good), "cut": good[1:]} {
+		for _, path := range []string{"/approvals/" + asked.ID.String(), "/chats/" + chat + "/stop", "/chats/" + chat + "/messages", "/appearance"} {
+			form := url.Values{"csrf": {token}, "answer": {"allow"}, "call": {asked.Reviews[0].CallID.String()}, "text": {"x"}, "theme": {"dark"}}
+			if status, page := p.post(path, form); status != 403 || !strings.Contains(page, "FORBIDDEN") {
+				t.Errorf("%s with %s token: %d %s", path, name, status, page)
+			}
+		}
+	}
+	for _, path := range []string{"/", "/chats/" + chat, "/inbox", "/runs", "/chats/" + chat + "/stream"} {
+		response, err := http.Get(p.served.URL + path) //nolint:noctx // without a login
+		fatal(t, err)
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode != 401 || !strings.Contains(string(body), "regie web") {
+			t.Errorf("%s without a login: %d %s", path, response.StatusCode, body)
+		}
+		if got := response.Header.Get("Content-Security-Policy"); !strings.Contains(got, "script-src 'self'") || strings.Contains(got, "unsafe") {
+			t.Errorf("the policy is %q", got)
+		}
+	}
+	if status, _ := p.post("/chats/"+chat+"/messages", url.Values{"csrf": {good}, "text": {strings.Repeat("x", 2<<20)}}); status != 413 {
+		t.Errorf("a form of 2 MiB: %d", status)
+	}
+	if now := p.waits(chat); now.State != regie.ApprovalOpen {
+		t.Errorf("the approval is %s", now.State)
+	}
+}
