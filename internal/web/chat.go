@@ -126,14 +126,14 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	}
 	f := v.newFrame("chats", v.sessionName(view.Name))
 	f.Path = "/chats/" + id.String()
-	if err := v.fillFrame(f); err != nil {
-		return nil, err
-	}
 	if view.Head > 0 && view.Unread > 0 {
 		err := v.site.Service.Sessions.MarkRead(ctx, dispatch.ReadRequest{SessionID: id, Seq: view.Head})
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := v.fillFrame(f); err != nil {
+		return nil, err
 	}
 	page := &chatPage{
 		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary), Head: view.Head,

@@ -209,4 +209,3 @@ func replyWords(t *i18n.Printer, r *regie.QuestionReply) string {
 	}
 	return sanitize.Line(strings.Join(said, ", "))
 }
-

@@ -88,7 +88,7 @@ func (s *Site) streamChat(v *visit) error {
 		if len(page.Needs) > 0 {
 			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
 		}
-		return shown, shown.addRegions(v, page, "nav", "state", "status", "sheet", "send")
+		return shown, shown.addRegions(v, page, "nav", "tabs", "state", "status", "sheet", "send")
 	})
 }
 
@@ -100,7 +100,7 @@ func (s *Site) streamInbox(v *visit) error {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Items: page.Items}
-		return shown, shown.addRegions(v, page, "nav", "empty")
+		return shown, shown.addRegions(v, page, "nav", "tabs", "empty")
 	})
 }
 
