@@ -35,6 +35,24 @@ type chatPage struct {
 	// of a new chat
 	Session    regie.ID
 	Workspaces []regie.Workspace
+	Jobs       []job
+}
+
+// job is a first message to begin with, and what it does.
+type job struct {
+	Number        int
+	Title, Effect string
+	text          string
+}
+
+func (v *visit) jobs() []job {
+	t := v.text
+	return []job{
+		{1, t.T("Explain this workspace"), t.T("Reads files. Changes nothing."), t.T("Explain this workspace: its purpose, its parts, and how to work with it.")},
+		{2, t.T("Find what is unfinished"), t.T("Reads files. Changes nothing."), t.T("Find what is unfinished here: open tasks, TODO comments, missing parts. List the most important first.")},
+		{3, t.T("Write a summary into a file"), t.T("Asks before it writes."), t.T("Write a summary of this workspace into SUMMARY.md.")},
+		{4, t.T("Plan a change first"), t.T("Asks before it changes anything."), t.T("Make a plan and let me approve it before you change anything: ")},
+	}
 }
 
 // statusLine says what a chat does now.
@@ -44,14 +62,22 @@ type statusLine struct{ Class, Icon, Word, More string }
 type need struct{ ID, Icon, Title string }
 
 // showNew shows the composer of a new chat.
-func (s *Site) showNew(v *visit) error { return v.renderNew("", "") }
+func (s *Site) showNew(v *visit) error {
+	draft := ""
+	for _, job := range v.jobs() {
+		if strconv.Itoa(job.Number) == v.r.URL.Query().Get("job") {
+			draft = job.text
+		}
+	}
+	return v.renderNew(draft, "")
+}
 
 func (v *visit) renderNew(draft, problem string) error {
 	f := v.newFrame("new", v.text.T("New chat"))
 	f.Problem, f.About = problem, "send"
 	page := &chatPage{
 		frame: f, Session: regie.NewID(), ClientID: regie.NewID().String(), Draft: draft,
-		Modes: modeChoices(v.text, ""),
+		Modes: modeChoices(v.text, ""), Jobs: v.jobs(),
 	}
 	if err := v.fillFrame(f); err != nil {
 		return err

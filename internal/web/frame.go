@@ -105,3 +105,12 @@ func formatClock(at time.Time) string {
 	}
 	return at.Format("2006-01-02")
 }
+
+// formatUntil formats a deadline: the hour, and the day where that is not today.
+func formatUntil(at time.Time) string {
+	at = at.Local()
+	if clock := formatClock(at); clock == at.Format("15:04") {
+		return clock
+	}
+	return at.Format("2006-01-02 15:04")
+}

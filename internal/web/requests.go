@@ -7,6 +7,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // approvalCard is an approval as people see it.
@@ -29,6 +30,7 @@ type reviewPart struct {
 	CallID    regie.ID
 	Sentence  string
 	Tool      string
+	Path      string // of its diff
 	Reasons   []string
 	Warnings  []string
 	Diff      []diffLine
@@ -43,7 +45,9 @@ type diffLine struct{ Class, Old, New, Mark, Text string }
 
 func (b *thread) approval(a *regie.Approval) {
 	card := b.v.approvalCard(a)
-	card.Form = b.form(card.ID)
+	if card.Form = b.form(card.ID); a.State == regie.ApprovalDecided && card.Form.Problem == "" {
+		return // its calls say who decided
+	}
 	b.add(card.ID, "item-approval", card)
 }
 
@@ -88,6 +92,7 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	for _, warning := range r.Preview.Warnings {
 		part.Warnings = append(part.Warnings, sanitize.Line(v.text.Sentence(warning)))
 	}
+	part.Path = sanitize.Line(store.About(&regie.Call{Arguments: string(r.Arguments)}))
 	part.Diff, part.Added, part.Removed = parseDiff(r.Preview.Diff)
 	if d := r.Decision; d != nil {
 		part.Decided = v.decisionWords(d)

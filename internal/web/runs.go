@@ -114,7 +114,7 @@ func (s *Site) showRun(v *visit) error {
 		return err
 	}
 	asked := v.newThread(&inbox, nil).approvals
-	f := v.newFrame("runs", v.text.T("Run %s", strconv.Itoa(view.Round.Number)))
+	f := v.newFrame("runs", v.text.T("Run no. %s", strconv.Itoa(view.Round.Number)))
 	if err := v.fillFrame(f); err != nil {
 		return err
 	}

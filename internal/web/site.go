@@ -278,7 +278,7 @@ func parseTemplates(language string) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t":     func(format string, args ...any) string { return text.T(format, args...) },
 		"say":   func(s regie.Sentence) string { return sanitize.Line(text.Sentence(s)) },
-		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock,
+		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil,
 		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours
@@ -295,9 +295,14 @@ type asset struct {
 
 var assets = sync.OnceValue(func() map[string]asset {
 	out := map[string]asset{}
-	entries, _ := assetFiles.ReadDir("assets") // embedded
+	entries, _ := assetFiles.ReadDir("assets") // embedded, in the order of their names
 	for _, entry := range entries {
 		data, _ := assetFiles.ReadFile("assets/" + entry.Name())
+		for name, font := range out { // the style sheet, behind the fonts, names them with their hashes
+			if strings.HasSuffix(name, ".woff2") && path.Ext(entry.Name()) == ".css" {
+				data = bytes.ReplaceAll(data, []byte(`"`+name+`"`), []byte(`"`+font.path+`"`))
+			}
+		}
 		sum, extension := sha256.Sum256(data), path.Ext(entry.Name())
 		name := strings.TrimSuffix(entry.Name(), extension) + "." + hex.EncodeToString(sum[:6]) + extension
 		kind := cmp.Or(map[string]string{".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}[extension],

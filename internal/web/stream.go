@@ -88,7 +88,7 @@ func (s *Site) streamChat(v *visit) error {
 		if len(page.Needs) > 0 {
 			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
 		}
-		return shown, shown.addRegions(v, page, "nav", "tabs", "state", "status", "sheet", "send")
+		return shown, shown.addRegions(v, page, "nav", "tabs", "state", "status", "facts", "modes", "send")
 	})
 }
 

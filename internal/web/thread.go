@@ -67,7 +67,7 @@ type callRow struct {
 	Tool, Sentence    string
 	Chip              chip
 	Meta              string
-	Open              bool
+	Decided           string // by whom, after an approval
 	Arguments         string
 	Executed          string
 	Head, Rest, Error string
@@ -199,11 +199,13 @@ func (b *thread) calls(id string, calls []regie.Call) {
 				b.plan = plan.Steps
 			}
 		}
-		if b.questions[c.ID] == nil {
+		a := b.approvals[c.ID]
+		asks := a != nil && a.State == regie.ApprovalOpen && c.State == regie.CallAwaitingApproval
+		if b.questions[c.ID] == nil && !asks { // the card says it
 			if b.group == nil {
 				b.group = &callGroup{ID: "g-" + id}
 			}
-			row := b.v.callRow(c, b.approvals[c.ID])
+			row := b.v.callRow(c, a)
 			b.group.Calls = append(b.group.Calls, row)
 			b.group.Duration += time.Duration(c.DurationUS) * time.Microsecond
 			b.group.Open = b.group.Open || row.Chip.Class != "done" && row.Chip.Class != "open"
@@ -242,7 +244,10 @@ func (b *thread) endGroup() {
 	}
 	g := b.group
 	b.group = nil
-	g.Title, g.Meta = countCalls(b.v.text, len(g.Calls)), formatSpan(b.v.text, g.Duration)
+	g.Title, g.Meta = countCalls(b.v.text, len(g.Calls)), ""
+	if g.Duration >= time.Millisecond {
+		g.Meta = formatSpan(b.v.text, g.Duration)
+	}
 	b.add(g.ID, "item-calls", g)
 }
 
@@ -256,6 +261,9 @@ func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 		for i := range asked.Reviews {
 			if r := &asked.Reviews[i]; r.CallID == c.ID && !r.Preview.Sentence.IsZero() {
 				row.Sentence = capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence)))
+				if r.Decision != nil {
+					row.Decided = v.decisionWords(r.Decision)
+				}
 			}
 		}
 	}
@@ -268,7 +276,7 @@ func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 	if len(lines) > headLines {
 		row.Rest, row.Hidden = strings.Join(lines[headLines:], "\n"), len(lines)-headLines
 	}
-	if c.State.Settled() && c.State != regie.CallNotRun {
+	if c.DurationUS >= 1000 {
 		row.Meta = formatSpan(v.text, time.Duration(c.DurationUS)*time.Microsecond)
 	}
 	if c.Attempts > 1 {

@@ -75,7 +75,7 @@ const sync = (update) => {
   }
   for (const [id, html] of Object.entries(update.html)) {
     const region = known.has(id) ? null : document.getElementById(id);
-    if (region && !region.contains(document.activeElement?.closest("select"))) region.innerHTML = html;
+    if (region && !region.contains(document.activeElement?.closest("select, a"))) region.innerHTML = html;
   }
   const waiting = document.querySelector("#nav .count")?.textContent;
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
