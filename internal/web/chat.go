@@ -8,6 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -45,8 +46,7 @@ type job struct {
 	text          string
 }
 
-func (v *visit) jobs() []job {
-	t := v.text
+func listJobs(t *i18n.Printer) []job {
 	return []job{
 		{1, t.T("Explain this workspace"), t.T("Reads files. Changes nothing."), t.T("Explain this workspace: its purpose, its parts, and how to work with it.")},
 		{2, t.T("Find what is unfinished"), t.T("Reads files. Changes nothing."), t.T("Find what is unfinished here: open tasks, TODO comments, missing parts. List the most important first.")},
@@ -64,7 +64,7 @@ type need struct{ ID, Icon, Title string }
 // showNew shows the composer of a new chat.
 func (s *Site) showNew(v *visit) error {
 	draft := ""
-	for _, job := range v.jobs() {
+	for _, job := range listJobs(v.text) {
 		if strconv.Itoa(job.Number) == v.r.URL.Query().Get("job") {
 			draft = job.text
 		}
@@ -77,7 +77,7 @@ func (v *visit) renderNew(draft, problem string) error {
 	f.Problem, f.About = problem, "send"
 	page := &chatPage{
 		frame: f, Session: regie.NewID(), ClientID: regie.NewID().String(), Draft: draft,
-		Modes: modeChoices(v.text, ""), Jobs: v.jobs(),
+		Modes: modeChoices(v.text, ""), Jobs: listJobs(v.text),
 	}
 	if err := v.fillFrame(f); err != nil {
 		return err

@@ -53,11 +53,15 @@ func (s *Site) showRuns(v *visit) error {
 	}
 	for i := range rounds {
 		r := &rounds[i]
-		page.Runs = append(page.Runs, runLine{
+		line := runLine{
 			ID: r.Round.ID, Chip: roundChip(v.text, &r.Round), Title: sanitize.Line(r.Text[:min(len(r.Text), 200)]),
 			Chat: v.sessionName(r.Session.Name), Session: r.Session.ID, At: r.Round.StartedAt, Took: v.roundTook(&r.Round),
 			Cost: formatCost(v.text, r.Spent), Exchanges: r.Exchanges, Calls: r.Calls,
-		})
+		}
+		if line.Chat == line.Title {
+			line.Chat = ""
+		}
+		page.Runs = append(page.Runs, line)
 	}
 	v.render(200, "runs", page)
 	return nil
@@ -143,7 +147,7 @@ func (v *visit) exchangePart(x *store.ExchangeView, asked map[regie.ID]*regie.Ap
 	part := exchangePart{
 		Number: x.Number, Model: sanitize.Line(x.Model), Error: sanitize.Strip(x.Error),
 		Took: formatSpan(v.text, time.Duration(x.ModelUS)*time.Microsecond),
-		Cost: v.text.T("$%s", regie.Dollars(x.Money.Booked())), Input: x.Usage.Input, Output: x.Usage.Output,
+		Cost: formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}), Input: x.Usage.Input, Output: x.Usage.Output,
 		CacheHit: x.Usage.CacheRead,
 	}
 	switch x.State {

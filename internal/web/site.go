@@ -274,10 +274,9 @@ var (
 
 // parseTemplates binds the templates to a language.
 func parseTemplates(language string) *template.Template {
-	text := i18n.New(language)
+	text := catalogue{i18n.New(language)}
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"t":     func(format string, args ...any) string { return text.T(format, args...) },
-		"say":   func(s regie.Sentence) string { return sanitize.Line(text.Sentence(s)) },
+		"t":     text.translate,
 		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil,
 		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"icon": func(name string) template.HTML {
@@ -285,6 +284,11 @@ func parseTemplates(language string) *template.Template {
 		},
 	}).ParseFS(templateFiles, "templates/*.html"))
 }
+
+// catalogue translates what templates say.
+type catalogue struct{ *i18n.Printer }
+
+func (c catalogue) translate(format string, args ...any) string { return c.T(format, args...) }
 
 // asset is a file that pages load. Its path has its hash, so that browsers keep it.
 type asset struct {

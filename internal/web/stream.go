@@ -294,7 +294,8 @@ func (p *pageStream) sendChanges(now *snapshot) error {
 	return p.send("sync", strconv.FormatInt(now.Seq, 10), out)
 }
 
-// sendLive sends the blocks of the reply that are new or changed: all but the last one are finished.
+// sendLive sends the blocks of the reply that are new or changed: all but the last one are
+// finished.
 func (p *pageStream) sendLive() error {
 	if p.id == "" {
 		return nil
