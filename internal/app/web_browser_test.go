@@ -1,11 +1,13 @@
 package app_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/regie-run/regie/internal/config"
 )
 
 // tab is a page in a real browser.
@@ -170,9 +174,38 @@ func (b *harness) servePagesWith(files map[string]string) *house {
 	return b.servePages("127.0.0.1:0")
 }
 
-// TestBrowser_Restart stops the server in the middle of an answer: the page shows the same as one
-// that is loaded afterwards.
-func TestBrowser_Restart(t *testing.T) {
+// serving is what a process that serves pages is told.
+type serving struct {
+	Settings   config.Config
+	Root, Addr string
+}
+
+// serveInChild serves the pages in a process of its own, which can be killed.
+func (b *harness) serveInChild(addr string) (process *exec.Cmd, link string) {
+	b.t.Helper()
+	process = b.child(serving{b.settings, b.root, addr})
+	out, err := process.StdoutPipe()
+	fatal(b.t, err)
+	fatal(b.t, process.Start())
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if link, ok := strings.CutPrefix(lines.Text(), "link "); ok {
+			return process, link
+		}
+	}
+	b.t.Fatal("the process serves nothing")
+	return nil, ""
+}
+
+// TestBrowser_Killed kills the server in the middle of an answer: the page goes on by itself, and
+// shows the same as one that is loaded afterwards, nothing missing, nothing twice.
+func TestBrowser_Killed(t *testing.T) {
+	var told serving
+	if isChild(t, &told) {
+		b := &harness{t: t, root: told.Root, settings: told.Settings}
+		fmt.Println("link", b.servePages(told.Addr).served.Setup) //nolint:forbidigo // for the parent
+		<-t.Context().Done()                                      // it is killed before
+	}
 	t.Parallel()
 	half := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -181,14 +214,16 @@ func TestBrowser_Restart(t *testing.T) {
 	}
 	whole := replyWith("The first paragraph is whole.\n\nThe second one is whole as well.\n\n- one\n- two")
 	b := newHarness(t, newModel(t, once(half, whole), replyWith("A second answer.")))
-	h := b.servePages("127.0.0.1:0")
+	process, link := b.serveInChild("127.0.0.1:0")
 	page := openTab(t, "en")
-	page.login(h)
+	page.do(chromedp.Navigate(link), chromedp.Click("button"), chromedp.WaitVisible("#text"))
 	page.begin("Say two paragraphs")
 	page.shows("cut in the mid")
-	addr := strings.TrimPrefix(h.served.URL, "http://")
-	fatal(t, h.engine.Close())
-	b.servePages(addr)
+	fatal(t, process.Process.Kill())
+	_ = process.Wait() // it was killed
+	at, err := url.Parse(link)
+	fatal(t, err)
+	process, _ = b.serveInChild(at.Host)
 	page.shows("whole as well")
 	page.wait(`document.querySelector(".turn.end")`)
 	page.do(chromedp.SendKeys("#text", "Again\r"))
@@ -202,6 +237,8 @@ func TestBrowser_Restart(t *testing.T) {
 	if diff := cmp.Diff(live, page.thread()); diff != "" {
 		t.Errorf("the page that followed (-) and the one that was loaded (+):\n%s", diff)
 	}
+	fatal(t, process.Process.Kill())
+	_ = process.Wait() // it was killed
 }
 
 // TestBrowser_Exfiltration shows an answer that tries to reach another server.

@@ -201,3 +201,73 @@ func TestWebForgery(t *testing.T) {
 		t.Errorf("the approval is %s", now.State)
 	}
 }
+
+// TestWebQuestion answers a question, with a message that waits and is taken back meanwhile.
+func TestWebQuestion(t *testing.T) {
+	t.Parallel()
+	p := newHarness(t, newModel(t,
+		replyWith("", call{"q", "session__ask_user", `{"question":"Which account do Stripe's fees go to?","options":["6278 Bank commissions","6222 Commissions on sales"]}`}),
+		replyWith("I book them on 6278."))).servePages("127.0.0.1:0").login()
+	chat := p.begin("Book the fees")
+	id, err := regie.ParseID(chat)
+	fatal(t, err)
+	asked := p.parked(p.engine.Control(), id).Questions[0]
+	_, page := p.get("/chats/" + chat)
+	for _, want := range []string{"Which account do Stripe&#39;s fees go to?", `value="6278 Bank commissions"`, "Waits for you"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the chat lacks %s: %s", want, page)
+		}
+	}
+	form := func(more url.Values) url.Values {
+		form := url.Values{"csrf": {field(t, page, "csrf")}, "next": {"/chats/" + chat}}
+		for name, values := range more {
+			form[name] = values
+		}
+		return form
+	}
+	if _, page = p.post("/chats/"+chat+"/messages", form(url.Values{"text": {"and then the rent"}})); !strings.Contains(page, "Queued, goes next") {
+		t.Fatalf("a queued message: %s", page)
+	}
+	if _, page = p.post("/chats/"+chat+"/take-back", form(url.Values{"message_id": {field(t, page, "message_id")}})); strings.Contains(page, "the rent") {
+		t.Errorf("taken back: %s", page)
+	}
+	if status, page := p.post("/questions/"+asked.ID.String(), form(url.Values{"choice": {"7000"}})); status != 409 || !strings.Contains(page, `class="problem"`) {
+		t.Errorf("a choice that is none: %d %s", status, page)
+	}
+	if status, page := p.post("/questions/"+asked.ID.String(), form(url.Values{"choice": {"6278 Bank commissions"}})); status != 200 || !strings.Contains(page, "answered: 6278 Bank commissions") {
+		t.Errorf("the answer: %d %s", status, page)
+	}
+	p.ends(chat)
+	if _, page := p.get("/chats/" + chat); !strings.Contains(page, "I book them on 6278.") || strings.Contains(page, `class="card`) {
+		t.Errorf("after the answer: %s", page)
+	}
+	if status, page := p.post("/chats/"+chat+"/messages", form(url.Values{"text": {" "}})); status != 409 || !strings.Contains(page, "the message is empty") {
+		t.Errorf("an empty message: %d %s", status, page)
+	}
+	if _, page := p.post("/appearance", form(url.Values{"theme": {"dark"}, "language": {"fr"}})); !strings.Contains(page, `lang="fr" data-theme="dark"`) || !strings.Contains(page, "Envoyer") {
+		t.Errorf("in dark and French: %s", page)
+	}
+}
+
+// TestWebStale allows a change of a file that has changed since the person saw it.
+func TestWebStale(t *testing.T) {
+	t.Parallel()
+	p := newHarness(t, newModel(t, replyWith("", call{"a", "files__edit_file", `{"path":"a.txt","edits":[{"old":"one","new":"two"}]}`}),
+		replyWith("It changed."))).servePagesWith(map[string]string{"a.txt": "one\n"}).login()
+	chat := p.begin("Change one to two")
+	asked := p.waits(chat)
+	_, page := p.get("/inbox")
+	fatal(t, os.WriteFile(filepath.Join(p.root, "a.txt"), []byte("one more\n"), 0o600))
+	p.post("/approvals/"+asked.ID.String(), url.Values{
+		"csrf": {field(t, page, "csrf")}, "next": {"/chats/" + chat}, "call": {asked.Reviews[0].CallID.String()}, "answer": {"allow"},
+	})
+	id, err := regie.ParseID(chat)
+	fatal(t, err)
+	p.until(p.engine.Control(), id, func(e *regie.Event) bool { return strings.Contains(string(e.Body), "STALE_PREVIEW") })
+	if _, page := p.get("/chats/" + chat); !strings.Contains(page, "STALE_PREVIEW") {
+		t.Errorf("the chat does not say that the preview was stale: %s", page)
+	}
+	if data, err := os.ReadFile(filepath.Join(p.root, "a.txt")); err != nil || string(data) != "one more\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

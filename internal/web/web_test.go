@@ -113,8 +113,12 @@ func TestParseDiff(t *testing.T) {
 	t.Parallel()
 	lines, added, removed := parseDiff("--- a\n+++ b\n@@ -11,2 +11,3 @@\n same\n-old\n+new\n+newer\n@@ -40 +41 @@\n-x\n")
 	want := []diffLine{
-		{"", "11", "11", "", "same"}, {"del", "12", "", "−", "old"}, {"add", "", "12", "+", "new"},
-		{"add", "", "13", "+", "newer"}, {"hunk", "", "", "", "…"}, {"del", "40", "", "−", "x"},
+		{"", "11", "11", "", "same"},
+		{"del", "12", "", "−", "old"},
+		{"add", "", "12", "+", "new"},
+		{"add", "", "13", "+", "newer"},
+		{"hunk", "", "", "", "…"},
+		{"del", "40", "", "−", "x"},
 	}
 	if added != 2 || removed != 2 || len(lines) != len(want) {
 		t.Fatalf("%d added, %d removed: %v", added, removed, lines)
