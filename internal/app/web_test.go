@@ -202,7 +202,7 @@ func TestWebForgery(t *testing.T) {
 	}
 }
 
-// TestWebQuestion answers a question, with a message that waits and is taken back meanwhile.
+// TestWebQuestion answers a question.
 func TestWebQuestion(t *testing.T) {
 	t.Parallel()
 	p := newHarness(t, newModel(t,
@@ -218,19 +218,7 @@ func TestWebQuestion(t *testing.T) {
 			t.Errorf("the chat lacks %s: %s", want, page)
 		}
 	}
-	form := func(more url.Values) url.Values {
-		form := url.Values{"csrf": {field(t, page, "csrf")}, "next": {"/chats/" + chat}}
-		for name, values := range more {
-			form[name] = values
-		}
-		return form
-	}
-	if _, page = p.post("/chats/"+chat+"/messages", form(url.Values{"text": {"and then the rent"}})); !strings.Contains(page, "Queued, goes next") {
-		t.Fatalf("a queued message: %s", page)
-	}
-	if _, page = p.post("/chats/"+chat+"/take-back", form(url.Values{"message_id": {field(t, page, "message_id")}})); strings.Contains(page, "the rent") {
-		t.Errorf("taken back: %s", page)
-	}
+	form := p.forms(chat)
 	if status, page := p.post("/questions/"+asked.ID.String(), form(url.Values{"choice": {"7000"}})); status != 409 || !strings.Contains(page, `class="problem"`) {
 		t.Errorf("a choice that is none: %d %s", status, page)
 	}
@@ -246,6 +234,52 @@ func TestWebQuestion(t *testing.T) {
 	}
 	if _, page := p.post("/appearance", form(url.Values{"theme": {"dark"}, "language": {"fr"}})); !strings.Contains(page, `lang="fr" data-theme="dark"`) || !strings.Contains(page, "Envoyer") {
 		t.Errorf("in dark and French: %s", page)
+	}
+}
+
+// forms returns what makes the form of a chat with some fields.
+func (p *pages) forms(chat string) func(url.Values) url.Values {
+	p.t.Helper()
+	_, page := p.get("/chats/" + chat)
+	token := field(p.t, page, "csrf")
+	return func(fields url.Values) url.Values {
+		fields.Set("csrf", token)
+		fields.Set("next", "/chats/"+chat)
+		return fields
+	}
+}
+
+// TestWebQueue queues a message during a run, takes it back, and stops the run.
+func TestWebQueue(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{}, 1)
+	p := newHarness(t, newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "I begin."})
+		begun <- struct{}{}
+		<-r.Context().Done()
+	})).servePages("127.0.0.1:0").login()
+	chat := p.begin("Never end")
+	<-begun
+	form := p.forms(chat)
+	_, page := p.post("/chats/"+chat+"/messages", form(url.Values{"text": {"and then the rent"}, "when_busy": {"queue"}}))
+	if !strings.Contains(page, "Queued, goes next") || !strings.Contains(page, "and then the rent") || !strings.Contains(page, "Working") {
+		t.Fatalf("a queued message: %s", page)
+	}
+	message := field(t, page, "message_id")
+	if _, page = p.post("/chats/"+chat+"/take-back", form(url.Values{"message_id": {message}})); strings.Contains(page, "the rent") {
+		t.Errorf("taken back: %s", page)
+	}
+	if status, page := p.post("/chats/"+chat+"/take-back", form(url.Values{"message_id": {message[:35] + "0"}})); status < 400 || !strings.Contains(page, `class="problem"`) {
+		t.Errorf("taken back again: %d %s", status, page)
+	}
+	p.post("/chats/"+chat+"/stop", form(url.Values{}))
+	p.ends(chat)
+	if _, page = p.get("/chats/" + chat); !strings.Contains(page, "Stopped") && !strings.Contains(page, "Interrupted") {
+		t.Errorf("stopped: %s", page)
+	}
+	if _, page = p.post("/chats/"+chat+"/mode", form(url.Values{"mode": {"plan"}})); !strings.Contains(page, `<option value="plan" selected`) {
+		t.Errorf("in plan mode: %s", page)
 	}
 }
 

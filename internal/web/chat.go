@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -173,9 +174,6 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	}
 	b := v.newThread(&inbox, rounds)
 	b.about, b.problem, b.next = about, problem, f.Path
-	if about == "send" {
-		f.Problem, f.About = problem, about
-	}
 	messages := view.Thread
 	if cut := v.firstShown(messages); cut > 0 {
 		page.Earlier = messages[max(0, cut-shownMessages)].Seq
@@ -186,6 +184,9 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 		b.pending(&view.Pending[i])
 	}
 	page.Items, page.Plan = b.items, b.plan
+	if !shows(page.Items, about) {
+		f.Problem, f.About = problem, "send"
+	}
 	for _, step := range page.Plan {
 		if step.Status == "done" {
 			page.Done++
@@ -258,6 +259,11 @@ func (p *chatPage) state(v *visit, view *store.SessionView) {
 		return
 	}
 	p.Busy = true
+}
+
+// shows reports whether an item of a page is there.
+func shows(items []item, id string) bool {
+	return slices.ContainsFunc(items, func(i item) bool { return i.ID == id })
 }
 
 // activeStep is the step of the plan that is under way.

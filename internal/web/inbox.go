@@ -50,6 +50,9 @@ func (v *visit) loadInbox(ctx context.Context, about, problem string) (*inboxPag
 		card.Form, card.Brief = b.form(card.ID), true
 		b.add(card.ID, "item-question", card)
 	}
+	if !shows(b.items, about) {
+		f.Problem = problem
+	}
 	return &inboxPage{frame: f, Items: b.items}, b.err
 }
 
