@@ -109,7 +109,7 @@ func (b *tab) screens(name string) {
 		return
 	}
 	for _, theme := range []string{"light", "dark"} {
-		for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}, {320, 640}} {
 			b.eval(`document.documentElement.dataset.theme = "` + theme + `"`)
 			b.do(chromedp.EmulateViewport(size[0], size[1]), chromedp.Sleep(300*time.Millisecond))
 			picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -245,7 +245,7 @@ func TestBrowser_Killed(t *testing.T) {
 func TestBrowser_Exfiltration(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int64
-	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reached.Add(1) }))
+	foreign := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(foreign.Close)
 	evil := strings.ReplaceAll(`![a](EVIL/a.png) ![b][ref] <img src="EVIL/b.png"> <script src="EVIL/c.js"></script>
 <style>@import "EVIL/d.css";</style> <iframe src="EVIL/e"></iframe> <link rel="stylesheet" href="EVIL/f.css">

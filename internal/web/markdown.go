@@ -34,7 +34,7 @@ type plainNodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (plainNodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
-	to.Register(ast.KindImage, func(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	to.Register(ast.KindImage, func(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 		image, _ := node.(*ast.Image)
 		if entering {
 			_, _ = w.WriteString(`<a href="` + string(util.EscapeHTML(util.URLEscape(image.Destination, true))) + `">`)
@@ -46,7 +46,9 @@ func (plainNodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
 		_, _ = w.WriteString("</a>")
 		return ast.WalkContinue, nil
 	})
-	to.Register(ast.KindHeading, func(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	to.Register(ast.KindHeading, func(w util.BufWriter, _ []byte, node ast.Node, entering bool) (
+		ast.WalkStatus, error,
+	) {
 		heading, _ := node.(*ast.Heading)
 		tag := "h" + string('0'+byte(min(6, heading.Level+2))) + ">"
 		if entering {

@@ -53,7 +53,8 @@ func (b *thread) approval(a *regie.Approval) {
 
 func (v *visit) approvalCard(a *regie.Approval) approvalCard {
 	card := approvalCard{
-		ID: "a-" + a.ID.String(), Approval: a, Open: a.State == regie.ApprovalOpen, Session: v.sessionName(a.SessionName),
+		ID: "a-" + a.ID.String(), Approval: a, Open: a.State == regie.ApprovalOpen,
+		Session: v.sessionName(a.SessionName),
 	}
 	for i := range a.Reviews {
 		part := v.reviewPart(&a.Reviews[i])
@@ -80,7 +81,8 @@ func (v *visit) approvalCard(a *regie.Approval) approvalCard {
 
 func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	part := reviewPart{
-		CallID: r.CallID, Sentence: capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence))), Tool: sanitize.Line(r.Tool),
+		CallID: r.CallID, Tool: sanitize.Line(r.Tool),
+		Sentence:  capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence))),
 		Arguments: showArguments(r.Arguments),
 	}
 	if part.Sentence == "" {
@@ -103,7 +105,7 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 // decisionWords says who decided what, and when.
 func (v *visit) decisionWords(d *regie.Decision) string {
 	by, at := sanitize.Line(d.By), formatClock(d.At)
-	said := ""
+	var said string
 	switch d.Answer {
 	case regie.AnswerAllow:
 		said = v.text.T("Allowed once by %s, %s", by, at)

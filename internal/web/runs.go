@@ -55,7 +55,8 @@ func (s *Site) showRuns(v *visit) error {
 		r := &rounds[i]
 		line := runLine{
 			ID: r.Round.ID, Chip: roundChip(v.text, &r.Round), Title: sanitize.Line(r.Text[:min(len(r.Text), 200)]),
-			Chat: v.sessionName(r.Session.Name), Session: r.Session.ID, At: r.Round.StartedAt, Took: v.roundTook(&r.Round),
+			Chat: v.sessionName(r.Session.Name), Session: r.Session.ID, At: r.Round.StartedAt,
+			Took: v.roundTook(&r.Round),
 			Cost: formatCost(v.text, r.Spent), Exchanges: r.Exchanges, Calls: r.Calls,
 		}
 		if line.Chat == line.Title {
@@ -146,8 +147,9 @@ func (s *Site) showRun(v *visit) error {
 func (v *visit) exchangePart(x *store.ExchangeView, asked map[regie.ID]*regie.Approval) exchangePart {
 	part := exchangePart{
 		Number: x.Number, Model: sanitize.Line(x.Model), Error: sanitize.Strip(x.Error),
-		Took: formatSpan(v.text, time.Duration(x.ModelUS)*time.Microsecond),
-		Cost: formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}), Input: x.Usage.Input, Output: x.Usage.Output,
+		Took:  formatSpan(v.text, time.Duration(x.ModelUS)*time.Microsecond),
+		Cost:  formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}),
+		Input: x.Usage.Input, Output: x.Usage.Output,
 		CacheHit: x.Usage.CacheRead,
 	}
 	switch x.State {

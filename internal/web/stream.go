@@ -88,7 +88,8 @@ func (s *Site) streamChat(v *visit) error {
 		if len(page.Needs) > 0 {
 			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
 		}
-		return shown, shown.addRegions(v, page, "nav", "tabs", "state", "status", "facts", "modes", "send")
+		err = shown.addRegions(v, page, "nav", "tabs", "state", "status", "facts", "modes", "send")
+		return shown, err
 	})
 }
 
@@ -100,7 +101,8 @@ func (s *Site) streamInbox(v *visit) error {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Items: page.Items}
-		return shown, shown.addRegions(v, page, "nav", "tabs", "empty")
+		err = shown.addRegions(v, page, "nav", "tabs", "empty")
+		return shown, err
 	})
 }
 
@@ -152,7 +154,7 @@ func (v *visit) stream(after int64, session regie.ID, load func(context.Context)
 	}()
 	defer func() { cancel(); <-finished; <-finished }()
 	if err := p.sendChanges(first); err != nil {
-		return nil //nolint:nilerr // the client has gone
+		return nil // the client has gone
 	}
 	p.run(ctx, notes, others)
 	return nil
@@ -275,7 +277,7 @@ func (p *pageStream) remember(s *snapshot) {
 }
 
 func (p *pageStream) sendChanges(now *snapshot) error {
-	out := update{Title: now.Title, Say: now.Say, Items: make([]string, 0, len(now.Items)), HTML: map[string]template.HTML{}}
+	out := update{Title: now.Title, Say: now.Say, Items: []string{}, HTML: map[string]template.HTML{}}
 	for n, list := range [][]item{now.Items, now.Regions} {
 		for _, one := range list {
 			if n == 0 {

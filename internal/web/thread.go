@@ -170,7 +170,8 @@ func personText(m *regie.Message) (text string, attached []string) {
 
 // system shows what the system says to people; results stand at their calls.
 func (b *thread) system(id string, m *store.MessageView) {
-	s, title := m.Message.System, ""
+	s := m.Message.System
+	var title string
 	switch s.Type {
 	case regie.SystemContextSummary:
 		title = b.v.text.T("Earlier messages were summarised")
@@ -254,7 +255,8 @@ func (b *thread) endGroup() {
 // callRow makes the row of a call; its approval has its sentence.
 func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 	row := callRow{
-		ID: c.ID, Tool: sanitize.Line(c.Tool), Sentence: callSentence(v.text, c), Chip: callChip(v.text, c), Run: c.RoundID,
+		ID: c.ID, Tool: sanitize.Line(c.Tool), Sentence: callSentence(v.text, c), Chip: callChip(v.text, c),
+		Run:       c.RoundID,
 		Arguments: showArguments([]byte(c.Arguments)), Error: callError(c),
 	}
 	if asked != nil {
