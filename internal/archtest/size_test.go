@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 84380
+	maxProductLines = 84400
 	maxSupportLines = 13106
-	maxTestLines    = 66870
+	maxTestLines    = 67000
 	maxInterface    = 15
 )
 
