@@ -70,7 +70,7 @@ func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (
 		return nil, err
 	case kind == regie.TokenBrowser && token.StateAt(now) != regie.TokenActive:
 		return nil, regie.Errorf(regie.CodeTokenEnded,
-			"this browser is logged out, or its login has expired: regie token browser creates a new link")
+			"this browser is logged out, or its login has expired: regie web creates a new link")
 	case token.StateAt(now) == regie.TokenRevoked:
 		return nil, regie.Errorf(regie.CodeTokenEnded,
 			"the token %s was revoked: create another one with regie token add", token.Name)

@@ -25,6 +25,7 @@ import (
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/mcpserver"
+	"github.com/regie-run/regie/internal/web"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -204,13 +205,17 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		"/mcp": {Handler: mcp, Scope: regie.ScopeMCP},
 		"/v1/": e.mountCompat(c),
 	}
+	pages := web.New(web.Config{
+		Service: e.service, Root: c.Root, Secret: httpapi.LoginSecret,
+		Open: func(n int) { out.open.Add(int64(n)) },
+	})
 	handler := httpapi.Handler(httpapi.Config{
-		Service: e.service, Translate: translateError, Version: c.Version,
+		Service: e.service, Translate: translateError, Version: c.Version, Pages: pages,
 		Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.readyChecks, Base: base, Going: &out.busy,
 		Keys: e.store, Mounts: mounts,
 	})
-	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
+	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts, Pages: pages}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil {
 		// the unspecified address names no machine
 		if at, err := netip.ParseAddr(host); host != "" && (err != nil || !at.IsUnspecified()) {
@@ -226,6 +231,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		BaseContext:                  func(net.Listener) context.Context { return base },
 		ErrorLog:                     slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
 	}
+	server.RegisterOnShutdown(pages.Stop)
 	scheme, serve := "http://", server.Serve
 	if tlsConfig != nil {
 		scheme, serve = "https://", func(l net.Listener) error { return server.ServeTLS(l, "", "") }

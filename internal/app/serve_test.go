@@ -31,7 +31,7 @@ func (b *harness) serve(addr string) *house {
 }
 
 // serveOn serves in a way of its own, with an engine that is opened so.
-func (b *harness) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
+func (b *harness) serveOn(c app.ServeConfig, change func(*app.Options)) *house { //nolint:unparam // tests of other servers change it
 	b.t.Helper()
 	options := app.Options{Config: b.settings, Tools: b.tools, Models: b.watched()}
 	if change != nil {

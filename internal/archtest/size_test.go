@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 82439
-	maxSupportLines = 13106
-	maxTestLines    = 66956
+	maxProductLines = 84760
+	maxSupportLines = 13114
+	maxTestLines    = 67900
 	maxInterface    = 15
 )
 

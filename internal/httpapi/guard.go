@@ -29,6 +29,8 @@ type Guard struct {
 	Hosts []string
 	// Mounts are those of the Handler behind it.
 	Mounts map[string]Mount
+	// Pages are those of the Handler behind it; nil: none.
+	Pages Pages
 
 	// AnswerTime bounds how long a client takes to read a piece of an answer, BodyTime how long to
 	// send its request's body; zero means a minute and 30 s.
@@ -88,6 +90,9 @@ func (g *Guard) checkRequest(w http.ResponseWriter, r *http.Request, s *responde
 	}
 	caller, err := g.findCaller(r)
 	switch code := regie.CodeOf(err); {
+	case (code == regie.CodeNoToken || code == regie.CodeTokenEnded) && g.Pages != nil && g.Pages.Serves(r.URL.Path):
+		next.ServeHTTP(w, r) // without a caller: it shows how to log in
+		return
 	case code == regie.CodeNoToken || code == regie.CodeTokenEnded:
 		g.turnAway(w, r, s, err, r.Header.Get("Authorization") != "" ||
 			r.Header.Get("Cookie") != "" || len(g.readKeys(r)) > 0)
@@ -225,6 +230,15 @@ func sessionCookie(r *http.Request, value string, until time.Time) *http.Cookie 
 		Name: cookieOf(r), Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: isHTTPS(r),
 		SameSite: http.SameSiteStrictMode,
 	}
+}
+
+// LoginSecret returns what only the caller of a request knows: the cookie of its login, or its
+// token. Forms carry a hash of it against forgery.
+func LoginSecret(r *http.Request) string {
+	if cookie, err := r.Cookie(cookieOf(r)); err == nil && r.Header.Get("Authorization") == "" {
+		return cookie.Value
+	}
+	return r.Header.Get("Authorization")
 }
 
 // cookieOf returns the name of the cookie of a server as its browsers reach it. Browsers send the

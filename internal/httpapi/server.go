@@ -42,6 +42,8 @@ type Config struct {
 	// Keys remembers writes with an Idempotency-Key; nil: nothing is remembered, and the same key
 	// finds what the first request made.
 	Keys Keys
+	// Pages are the web pages; nil: none.
+	Pages Pages
 	// Mounts are additional handlers, by patterns of net/http.
 	Mounts map[string]Mount
 	// Trusted treats every request as one of this machine's user. Otherwise a Guard checks it
@@ -49,6 +51,13 @@ type Config struct {
 	Trusted bool
 	// Refused receives the reason of each refused request in one word; it may be nil.
 	Refused func(reason string)
+}
+
+// Pages are web pages beside the interface. Serves reports whether a path is theirs. They answer
+// callers without a login too, with a page that says how to log in.
+type Pages interface {
+	http.Handler
+	Serves(path string) bool
 }
 
 // Mount is an interface of another kind, with the scope that it needs.
@@ -97,7 +106,14 @@ func Handler(c Config) http.Handler {
 	for _, o := range s.operations() {
 		mux.HandleFunc(o.method+" "+base+o.path, s.requireScope(o.scope, o.serve))
 	}
-	mux.HandleFunc("/", s.serveMissing(mux))
+	missing := s.serveMissing(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if c.Pages != nil && c.Pages.Serves(r.URL.Path) {
+			c.Pages.ServeHTTP(w, r)
+			return
+		}
+		missing(w, r)
+	})
 	if c.Trusted {
 		return trustCaller(s.requirePlainPath(mux))
 	}

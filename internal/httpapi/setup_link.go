@@ -53,10 +53,10 @@ func browserName(agent string) string {
 // nothing up.
 var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
 <html lang="{{.Language}}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Regie</title>
-<main><h1>Regie</h1>
+<title>Regie</title>{{with .Style}}<link rel="stylesheet" href="{{.}}">{{end}}
+<body class="plain"><main><h1>Regie</h1>
 <form method="post" action="` + setupPath + `"><input type="hidden" name="code" value="{{.Code}}">
-<p>{{.Text}}</p><button>{{.Button}}</button></form></main></html>
+<p>{{.Text}}</p><button>{{.Button}}</button></form></main></body></html>
 `))
 
 // serveSetup lets a browser in.
@@ -65,7 +65,11 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder)
 	switch r.Method {
 	case http.MethodGet:
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'")
+		style := ""
+		if g.Pages != nil {
+			style = "/assets/regie.css"
+		}
 		language := r.Header.Get("Accept-Language")
 		said := func(to regie.Sentence) string { return s.translate(language, &regie.Error{Format: to.Format}) }
 		spoken := "en"
@@ -73,7 +77,7 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder)
 			spoken = "fr"
 		}
 		_ = setupPage.Execute(w, map[string]string{ // the client has gone if this fails
-			"Language": spoken, "Code": r.URL.Query().Get("code"),
+			"Language": spoken, "Style": style, "Code": r.URL.Query().Get("code"),
 			"Text":   said(regie.Say("Let this browser use this Regie? The link works once.")),
 			"Button": said(regie.Say("Let it in")),
 		})
@@ -81,7 +85,7 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder)
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 		if err := r.ParseForm(); err != nil || !g.useSetupLink(r.PostForm.Get("code")) {
 			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken,
-				"the login link was already used, or has expired: regie token browser creates another one"), true)
+				"the login link was already used, or has expired: regie web creates another one"), true)
 			return
 		}
 		secret, until, err := g.Gate.Login(r.Context(), browserName(r.UserAgent()))
@@ -91,7 +95,11 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder)
 			return
 		}
 		http.SetCookie(w, sessionCookie(r, secret, until))
-		http.Redirect(w, r, "/docs", http.StatusSeeOther)
+		to := "/docs"
+		if g.Pages != nil {
+			to = "/"
+		}
+		http.Redirect(w, r, to, http.StatusSeeOther)
 	default:
 		w.Header().Set("Allow", "GET, POST")
 		s.writeError(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s",

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,8 @@ func collect(t *testing.T) *collector {
 		switch {
 		case entry.IsDir() && rel != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || rel == "tools"):
 			return filepath.SkipDir
+		case strings.HasSuffix(name, ".html"):
+			return c.addTemplate(name, filepath.ToSlash(rel))
 		case entry.IsDir(), !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
@@ -91,6 +94,27 @@ func collect(t *testing.T) *collector {
 	}
 	c.gather()
 	return c
+}
+
+// spokenInTemplate is a sentence in a template of the web pages: {{t "Stop"}}.
+var spokenInTemplate = regexp.MustCompile(`\bt ("(?:[^"\\]|\\.)*")`)
+
+// addTemplate gathers the sentences of a template.
+func (c *collector) addTemplate(name, rel string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		for _, found := range spokenInTemplate.FindAllStringSubmatch(line, -1) {
+			said, err := strconv.Unquote(found[1])
+			if err != nil {
+				return err
+			}
+			c.sentences = append(c.sentences, sentence{text: said, at: fmt.Sprintf("%s:%d", rel, n+1), args: -1})
+		}
+	}
+	return nil
 }
 
 // add parses one file; name is relative to the module.

@@ -153,8 +153,9 @@ func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]s
 		err := scanSession(scannerFunc(func(session ...any) error {
 			return scanRoundAnd(row, &line.Round, append(session, asJSON{&trigger}, &line.Exchanges, &line.Calls)...)
 		}), &line.Session)
-		if line.Spent = spent[line.Round.ID]; line.Spent == (regie.Spending{}) {
-			line.Spent.Known = true
+		var asked bool
+		if line.Spent, asked = spent[line.Round.ID]; !asked {
+			line.Spent.Known = true // it has called no model
 		}
 		paths, chat := regie.Standing(ofRound[line.Round.ID], regie.ID{})
 		line.Undone, line.Text = len(paths) > 0 || !chat.IsZero(), trigger.LinearText()

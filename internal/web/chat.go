@@ -1,0 +1,277 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// chatPage is a chat.
+type chatPage struct {
+	*frame
+	ID       regie.ID // zero: a new chat
+	Name     string
+	Chip     chip
+	Items    []item
+	Status   statusLine
+	Needs    []need
+	Plan     []planStep
+	Done     int // steps of the plan
+	Cost     string
+	Modes    []modeChoice
+	Mode     modeChoice
+	Busy     bool
+	Model    string
+	Draft    string
+	ClientID string
+	Altered  string // what verifying the log found
+	Earlier  int64  // from where older messages are shown; 0: none
+	Head     int64
+	// of a new chat
+	Session    regie.ID
+	Workspaces []regie.Workspace
+	Jobs       []job
+}
+
+// job is a first message to begin with, and what it does.
+type job struct {
+	Number        int
+	Title, Effect string
+	text          string
+}
+
+func listJobs(t *i18n.Printer) []job {
+	return []job{
+		{1, t.T("Explain this workspace"), t.T("Reads files. Changes nothing."), t.T("Explain this workspace: its purpose, its parts, and how to work with it.")},
+		{2, t.T("Find what is unfinished"), t.T("Reads files. Changes nothing."), t.T("Find what is unfinished here: open tasks, TODO comments, missing parts. List the most important first.")},
+		{3, t.T("Write a summary into a file"), t.T("Asks before it writes."), t.T("Write a summary of this workspace into SUMMARY.md.")},
+		{4, t.T("Plan a change first"), t.T("Asks before it changes anything."), t.T("Make a plan and let me approve it before you change anything: ")},
+	}
+}
+
+// statusLine says what a chat does now.
+type statusLine struct{ Class, Icon, Word, More string }
+
+// need is a link to what needs the person.
+type need struct{ ID, Icon, Title string }
+
+// showNew shows the composer of a new chat.
+func (s *Site) showNew(v *visit) error {
+	draft := ""
+	for _, job := range listJobs(v.text) {
+		if strconv.Itoa(job.Number) == v.r.URL.Query().Get("job") {
+			draft = job.text
+		}
+	}
+	return v.renderNew(draft, "")
+}
+
+func (v *visit) renderNew(draft, problem string) error {
+	f := v.newFrame("new", v.text.T("New chat"))
+	f.Problem, f.About = problem, "send"
+	page := &chatPage{
+		frame: f, Session: regie.NewID(), ClientID: regie.NewID().String(), Draft: draft,
+		Modes: modeChoices(v.text, ""), Jobs: listJobs(v.text),
+	}
+	if err := v.fillFrame(f); err != nil {
+		return err
+	}
+	var err error
+	page.Workspaces, err = v.site.Service.Workspaces.List(v.r.Context())
+	if err == nil && len(page.Workspaces) == 0 && v.site.Root != "" {
+		var made regie.Workspace
+		made, err = v.site.Service.Workspaces.Open(v.r.Context(),
+			dispatch.WorkspaceRequest{Path: v.site.Root})
+		page.Workspaces = append(page.Workspaces, made)
+	}
+	if err != nil {
+		return err
+	}
+	v.render(statusOf(problem), "new", page)
+	return nil
+}
+
+// statusOf is the status of a page that shows a form again.
+func statusOf(problem string) int {
+	if problem != "" {
+		return 409
+	}
+	return 200
+}
+
+// showChat shows a chat.
+func (s *Site) showChat(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	return v.renderChat(id, "", "", "")
+}
+
+// renderChat shows a chat, where a form failed with its problem and what was typed.
+func (v *visit) renderChat(id regie.ID, about, problem, draft string) error {
+	page, err := v.loadChat(v.r.Context(), id, about, problem)
+	if err != nil {
+		return err
+	}
+	page.Draft, page.ClientID = draft, regie.NewID().String()
+	from := v.r.URL.Query().Get("from")
+	page.Stream = "/chats/" + id.String() + "/stream?after=" + strconv.FormatInt(page.Head, 10)
+	if from != "" {
+		page.Stream += "&from=" + strconv.FormatInt(v.from(), 10)
+	}
+	v.render(statusOf(problem), "chat", page)
+	return nil
+}
+
+// from returns where the page's part of the thread begins.
+func (v *visit) from() int64 {
+	from, _ := strconv.ParseInt(v.r.URL.Query().Get("from"), 10, 64) // 0 for what is no number
+	return from
+}
+
+// loadChat reads a chat.
+func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string) (*chatPage, error) {
+	view, err := v.site.Service.Sessions.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: id, Closed: true})
+	if err != nil {
+		return nil, err
+	}
+	rounds, err := v.site.Service.Rounds.List(ctx, store.RoundFilter{SessionID: id, Limit: shownMessages})
+	if err != nil {
+		return nil, err
+	}
+	f := v.newFrame("chats", v.sessionName(view.Name))
+	f.Path = "/chats/" + id.String()
+	if view.Head > 0 && view.Unread > 0 {
+		err := v.site.Service.Sessions.MarkRead(ctx, dispatch.ReadRequest{SessionID: id, Seq: view.Head})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := v.fillFrame(f); err != nil {
+		return nil, err
+	}
+	page := &chatPage{
+		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary), Head: view.Head,
+		Modes: modeChoices(v.text, view.ApprovalMode), Altered: view.AuditError,
+		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent),
+	}
+	for _, mode := range page.Modes {
+		if mode.Chosen {
+			page.Mode = mode
+		}
+	}
+	b := v.newThread(&inbox, rounds)
+	b.about, b.problem, b.next = about, problem, f.Path
+	messages := view.Thread
+	if cut := v.firstShown(messages); cut > 0 {
+		page.Earlier = messages[max(0, cut-shownMessages)].Seq
+		messages = messages[cut:]
+	}
+	b.build(messages)
+	for i := range view.Pending {
+		b.pending(&view.Pending[i])
+	}
+	page.Items, page.Plan = b.items, b.plan
+	if !shows(page.Items, about) {
+		f.Problem, f.About = problem, "send"
+	}
+	for _, step := range page.Plan {
+		if step.Status == "done" {
+			page.Done++
+		}
+	}
+	page.needs(v, &inbox)
+	page.state(v, &view)
+	return page, b.err
+}
+
+// firstShown returns the index of the first message that the page shows.
+func (v *visit) firstShown(messages []store.MessageView) int {
+	from := v.from()
+	if from == 0 {
+		return max(0, len(messages)-shownMessages)
+	}
+	for i := range messages {
+		if messages[i].Seq >= from {
+			return i
+		}
+	}
+	return 0
+}
+
+func (v *visit) newThread(inbox *store.Inbox, rounds []store.RoundSummary) *thread {
+	b := &thread{
+		v: v, rounds: map[regie.ID]*store.RoundSummary{}, approvals: map[regie.ID]*regie.Approval{},
+		questions: map[regie.ID]*regie.Question{}, shown: map[regie.ID]bool{},
+	}
+	for i := range rounds {
+		b.rounds[rounds[i].Round.ID] = &rounds[i]
+	}
+	for i := range inbox.Approvals {
+		for j := range inbox.Approvals[i].Reviews {
+			b.approvals[inbox.Approvals[i].Reviews[j].CallID] = &inbox.Approvals[i]
+		}
+	}
+	for i := range inbox.Questions {
+		b.questions[inbox.Questions[i].CallID] = &inbox.Questions[i]
+	}
+	return b
+}
+
+// needs lists what waits for the person.
+func (p *chatPage) needs(v *visit, inbox *store.Inbox) {
+	for i := range inbox.Approvals {
+		if card := v.approvalCard(&inbox.Approvals[i]); card.Open {
+			p.Needs = append(p.Needs, need{card.ID, "warn", card.Title})
+		}
+	}
+	for i := range inbox.Questions {
+		if card := v.questionCard(&inbox.Questions[i]); card.Open {
+			p.Needs = append(p.Needs, need{card.ID, "ask", card.Title})
+		}
+	}
+}
+
+// state says what the chat does now: never two things.
+func (p *chatPage) state(v *visit, view *store.SessionView) {
+	t := v.text
+	switch view.State {
+	case regie.SessionActive:
+		p.Status = statusLine{"work", "spin", t.T("Working"), strings.Trim(p.activeStep()+" · "+p.Cost, " ·")}
+	case regie.SessionWaitingValidation, regie.SessionWaitingResponse:
+		p.Status = statusLine{"you", "warn", t.T("Waits for you"), t.T("The clock and the cost stand still.")}
+	case regie.SessionQueued, regie.SessionWaitingNetwork, regie.SessionWaitingProvider, regie.SessionWaitingTask,
+		regie.SessionPaused:
+		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, ""}
+	default:
+		return
+	}
+	p.Busy = true
+}
+
+// shows reports whether an item of a page is there.
+func shows(items []item, id string) bool {
+	return slices.ContainsFunc(items, func(i item) bool { return i.ID == id })
+}
+
+// activeStep is the step of the plan that is under way.
+func (p *chatPage) activeStep() string {
+	for _, step := range p.Plan {
+		if step.Status == "active" {
+			return step.Text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,230 @@
+package web
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// field returns a field of the form, without the spaces around it.
+func (v *visit) field(name string) string { return strings.TrimSpace(v.r.PostForm.Get(name)) }
+
+// failForm shows the page of a form again, with why it failed beside what it is about.
+func (v *visit) failForm(about string, err error) error {
+	if v.byScript() {
+		return err
+	}
+	said, next := v.text.Error(err), v.next()
+	if id, ok := strings.CutPrefix(next, "/chats/"); ok {
+		if chat, bad := regie.ParseID(id); bad == nil {
+			return cmp.Or(v.renderChat(chat, about, said, v.r.PostForm.Get("text")), nil)
+		}
+	}
+	if next == "/inbox" {
+		return v.renderInbox(about, said)
+	}
+	return err
+}
+
+// message makes the request of a message that a form holds.
+func (v *visit) message(session regie.ID) dispatch.RunRequest {
+	in := dispatch.RunRequest{
+		ClientID: cmp.Or(v.field("client_message_id"), regie.NewID().String()), SessionID: session,
+		Text:     strings.ReplaceAll(strings.TrimSpace(v.r.PostForm.Get("text")), "\r\n", "\n"),
+		WhenBusy: store.WhenBusy(cmp.Or(v.field("when_busy"), string(store.Queue))),
+	}
+	in.Policy.OnApproval, in.Policy.Questions = "park", true // who speaks here can answer here
+	return in
+}
+
+var errNoText = regie.Errorf(regie.CodeBadRequest, "the message is empty: write what should be done")
+
+// beginChat makes a chat with its first message.
+func (s *Site) beginChat(v *visit) error {
+	session, err := regie.ParseID(v.field("session_id"))
+	if err != nil {
+		return err
+	}
+	in := v.message(session)
+	in.ApprovalMode = regie.Mode(v.field("mode"))
+	if in.Text == "" {
+		err = errNoText
+	} else if in.WorkspaceID, err = regie.ParseID(v.field("workspace_id")); err == nil {
+		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
+	}
+	if err != nil && !v.byScript() {
+		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
+	}
+	if err != nil {
+		return err
+	}
+	if v.byScript() {
+		v.w.Header().Set("Location", "/chats/"+session.String())
+	}
+	return v.done("/chats/" + session.String())
+}
+
+// sendMessage sends a message in a chat.
+func (s *Site) sendMessage(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	in := v.message(id)
+	if in.Text == "" {
+		return v.failForm("send", errNoText)
+	}
+	if _, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id}); err != nil {
+		return err
+	}
+	if _, err := s.Service.Rounds.Submit(v.r.Context(), in); err != nil {
+		return v.failForm("send", err)
+	}
+	return v.done("/chats/" + id.String())
+}
+
+// stopChat ends the chat's run.
+func (s *Site) stopChat(v *visit) error {
+	id, err := v.id()
+	if err == nil {
+		_, err = s.Service.Sessions.Stop(v.r.Context(), id)
+	}
+	if err != nil {
+		return v.failForm("send", err)
+	}
+	return v.done("/chats/" + id.String())
+}
+
+// setMode sets the mode of a chat.
+func (s *Site) setMode(v *visit) error {
+	id, err := v.id()
+	if err == nil {
+		err = s.Service.Sessions.SetMode(v.r.Context(),
+			dispatch.SessionChange{SessionID: id, ApprovalMode: regie.Mode(v.field("mode"))})
+	}
+	if err != nil {
+		return v.failForm("send", err)
+	}
+	return v.done("/chats/" + id.String())
+}
+
+// takeBack takes a message back that waits for its turn.
+func (s *Site) takeBack(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	message, err := regie.ParseID(v.field("message_id"))
+	if err != nil {
+		return err
+	}
+	_, err = s.Service.Sessions.TakeBack(v.r.Context(), dispatch.TakeBackRequest{SessionID: id, MessageID: message})
+	if err != nil {
+		return v.failForm("p-"+message.String(), err)
+	}
+	return v.done("/chats/" + id.String())
+}
+
+// decide takes a person's word on the calls of an approval that the form names.
+func (s *Site) decide(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	about := "a-" + id.String()
+	found, err := s.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{ID: id})
+	if err == nil && len(found.Approvals) != 1 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
+	}
+	if err != nil {
+		return v.failForm(about, err)
+	}
+	decisions, err := v.decisions(&found.Approvals[0])
+	if err == nil {
+		_, err = s.Service.Approvals.Decide(v.r.Context(), dispatch.DecideRequest{
+			ApprovalID: id, Decisions: decisions, Request: requestID(id, decisions),
+		})
+	}
+	if err != nil {
+		return v.failForm(about, err)
+	}
+	return v.done(v.next())
+}
+
+// decisions are what a form says of the calls that it names.
+func (v *visit) decisions(a *regie.Approval) (out []regie.Decision, err error) {
+	answer := regie.Answer(v.field("answer"))
+	for i := range a.Reviews {
+		r := &a.Reviews[i]
+		if !slices.Contains(v.r.PostForm["call"], r.CallID.String()) {
+			continue
+		}
+		d := regie.Decision{CallID: r.CallID, Answer: answer}
+		if answer == regie.AnswerDeny {
+			d.Reason = v.field("reason")
+		}
+		n, bad := strconv.Atoi(v.field("scope"))
+		if bad == nil && len(a.Reviews) == 1 && n >= 0 && n < len(r.Preview.Scopes) &&
+			(answer == regie.AnswerSession || answer == regie.AnswerAlways) {
+			d.Scope = &r.Preview.Scopes[n]
+		}
+		out = append(out, d)
+	}
+	if len(out) == 0 {
+		return nil, regie.Errorf(regie.CodeBadRequest, "no call is chosen: mark those that the answer is about")
+	}
+	return out, nil
+}
+
+// requestID is the id of an answer: the same answer again adds nothing.
+func requestID(id regie.ID, answer any) string {
+	data, _ := json.Marshal(answer) // plain data
+	sum := sha256.Sum256(append(id[:], data...))
+	return "web-" + hex.EncodeToString(sum[:12])
+}
+
+// answer takes a person's answer to a question.
+func (s *Site) answer(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	reply := regie.QuestionReply{Text: v.field("reply_text")}
+	for _, choice := range v.r.PostForm["choice"] {
+		if choice != "" {
+			reply.Choices = append(reply.Choices, choice)
+		}
+	}
+	if said := v.field("yes"); said != "" {
+		reply.Yes = new(said == "yes")
+	}
+	_, err = s.Service.Approvals.Answer(v.r.Context(), dispatch.AnswerRequest{
+		QuestionID: id, Reply: reply, Request: requestID(id, reply),
+	})
+	if err != nil {
+		return v.failForm("q-"+id.String(), err)
+	}
+	return v.done(v.next())
+}
+
+// resolve takes a person's word on a call whose outcome is unknown.
+func (s *Site) resolve(v *visit) error {
+	id, err := v.id()
+	if err == nil {
+		err = s.Service.Approvals.Resolve(v.r.Context(), dispatch.ResolveRequest{
+			CallID: id, As: regie.ResolvedAs(v.field("as")), Note: v.field("note"),
+		})
+	}
+	if err != nil {
+		return v.failForm("u-"+id.String(), err)
+	}
+	return v.done(v.next())
+}

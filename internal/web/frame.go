@@ -1,0 +1,116 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// frame is what every page shows around its content.
+type frame struct {
+	Title, Language, Theme, Token string
+	Section                       string // the entry of the navigation
+	Path                          string // of the page
+	User                          string
+	Waiting                       int // in the inbox
+	Chats                         []chatLine
+	// Problem is an error of a form, and About what it is about: an id, or "send".
+	Problem, About string
+	Stream         string // the address of the page's stream; empty: none
+}
+
+// chatLine is a chat in the navigation.
+type chatLine struct {
+	ID      regie.ID
+	Name    string
+	At      time.Time
+	Lamp    lamp
+	Current bool
+	Unread  int
+}
+
+const (
+	shownChats   = 40
+	shownWaiting = 200
+)
+
+var themes = []string{"light", "dark"}
+
+func (v *visit) newFrame(section, title string) *frame {
+	return &frame{
+		Title: title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
+		Path: v.r.URL.Path,
+	}
+}
+
+// fillFrame reads what the navigation shows.
+func (v *visit) fillFrame(f *frame) error {
+	ctx := v.r.Context()
+	sessions, err := v.site.Service.Sessions.List(ctx, store.SessionFilter{Limit: shownChats, Type: regie.SessionChat})
+	if err != nil {
+		return err
+	}
+	f.Chats = f.Chats[:0]
+	for i := range sessions {
+		f.Chats = append(f.Chats, v.chatLine(&sessions[i], f.Path))
+	}
+	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{Brief: true, Limit: shownWaiting})
+	f.Waiting = len(inbox.Approvals) + len(inbox.Questions)
+	return err
+}
+
+func (v *visit) chatLine(s *store.SessionSummary, path string) chatLine {
+	return chatLine{
+		ID: s.ID, Name: v.sessionName(s.Name), At: s.LastActivity, Lamp: v.lampOf(s),
+		Current: path == "/chats/"+s.ID.String(), Unread: s.Unread,
+	}
+}
+
+func (v *visit) sessionName(name string) string {
+	if name = sanitize.Line(name); name == "" {
+		return v.text.T("Untitled chat")
+	}
+	return name
+}
+
+// setAppearance keeps a theme or a language in cookies.
+func (s *Site) setAppearance(v *visit) error {
+	year := time.Now().AddDate(1, 0, 0)
+	for name, value := range map[string]string{
+		themeCookie: v.r.PostForm.Get("theme"), languageCookie: v.r.PostForm.Get("language"),
+	} {
+		if value == "" {
+			continue
+		}
+		c := &http.Cookie{ //nolint:gosec // it holds no secret
+			Name: name, Value: value, Path: "/", Expires: year, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		}
+		if !slices.Contains(append(themes, "en", "fr"), value) {
+			c.Value, c.Expires = "", time.Unix(1, 0)
+		}
+		http.SetCookie(v.w, c)
+	}
+	return v.done(v.next())
+}
+
+// formatClock formats a time: the hour of today, the day of others.
+func formatClock(at time.Time) string {
+	at = at.Local()
+	if now := time.Now(); at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04")
+	}
+	return at.Format("2006-01-02")
+}
+
+// formatUntil formats a deadline: the hour, and the day where that is not today.
+func formatUntil(at time.Time) string {
+	at = at.Local()
+	if clock := formatClock(at); clock == at.Format("15:04") {
+		return clock
+	}
+	return at.Format("2006-01-02 15:04")
+}

@@ -1,0 +1,336 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+const (
+	// beat is how often a quiet stream shows that it is there.
+	beat = 15 * time.Second
+	// pause is how long news are gathered before they are sent.
+	pause = 50 * time.Millisecond
+	// pauseOthers is the same for what happens in other chats.
+	pauseOthers = 500 * time.Millisecond
+)
+
+// snapshot is all that a page shows and may change.
+type snapshot struct {
+	Title   string
+	Say     string // for role=status
+	Seq     int64
+	Items   []item
+	Regions []item
+}
+
+// update is the difference of two snapshots as the page's module reads it. Items lists the ids in
+// their order, HTML has those that are new or changed, regions among them.
+type update struct {
+	Title string                   `json:"title"`
+	Say   string                   `json:"say"`
+	Items []string                 `json:"items"`
+	HTML  map[string]template.HTML `json:"html"`
+}
+
+// live is the reply that streams in.
+type live struct {
+	ID     string `json:"id"`
+	Blocks []struct {
+		Index int           `json:"i"`
+		HTML  template.HTML `json:"html"`
+	} `json:"blocks"`
+}
+
+// pageStream sends what changes of a page.
+type pageStream struct {
+	v    *visit
+	out  *http.ResponseController
+	load func(context.Context) (*snapshot, error)
+	sent map[string]template.HTML
+
+	id     string // of the reply that streams in
+	text   string // of it so far
+	blocks []template.HTML
+}
+
+// note is what wakes a stream: an item of the session, or the error that ends it.
+type note struct {
+	item dispatch.Item
+	err  error
+}
+
+// streamChat streams what changes of a chat.
+func (s *Site) streamChat(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	after, _ := strconv.ParseInt(v.r.URL.Query().Get("after"), 10, 64) // 0 for what is no number
+	if last, err := strconv.ParseInt(v.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
+		after = last
+	}
+	return v.stream(after, id, func(ctx context.Context) (*snapshot, error) {
+		page, err := v.loadChat(ctx, id, "", "")
+		if err != nil {
+			return nil, err
+		}
+		shown := &snapshot{Title: page.Title, Say: page.Status.Word, Seq: page.Head, Items: page.Items}
+		if len(page.Needs) > 0 {
+			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
+		}
+		err = shown.addRegions(v, page, "nav", "tabs", "state", "status", "facts", "modes", "send")
+		return shown, err
+	})
+}
+
+// streamInbox streams what changes of the inbox.
+func (s *Site) streamInbox(v *visit) error {
+	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
+		page, err := v.loadInbox(ctx, "", "")
+		if err != nil {
+			return nil, err
+		}
+		shown := &snapshot{Title: page.Title, Items: page.Items}
+		err = shown.addRegions(v, page, "nav", "tabs", "empty")
+		return shown, err
+	})
+}
+
+// addRegions renders the parts of a page that are no list: templates by their names.
+func (s *snapshot) addRegions(v *visit, page any, names ...string) error {
+	for _, name := range names {
+		html, err := v.fragment("region-"+name, page)
+		if err != nil {
+			return err
+		}
+		s.Regions = append(s.Regions, item{name, template.HTML(html)}) //nolint:gosec // a template has made it
+	}
+	return nil
+}
+
+// stream sends what changes until the client leaves or the server stops. after is what the client
+// shows already: where nothing came since, only what changes from now on is sent.
+func (v *visit) stream(after int64, session regie.ID, load func(context.Context) (*snapshot, error)) error {
+	stays, done, err := access.Stay(v.r.Context(), nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithCancel(stays)
+	defer cancel()
+	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{}}
+	first, err := load(ctx)
+	if err != nil {
+		return err
+	}
+	if after == first.Seq { // the page shows it
+		p.remember(first)
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	v.site.Open(1)
+	defer v.site.Open(-1)
+	notes, others := make(chan note), make(chan struct{}, 1)
+	finished := make(chan struct{}, 2)
+	go func() {
+		v.follow(ctx, session, first.Seq, notes)
+		finished <- struct{}{}
+	}()
+	go func() {
+		v.watch(ctx, others)
+		finished <- struct{}{}
+	}()
+	defer func() { cancel(); <-finished; <-finished }()
+	if err := p.sendChanges(first); err != nil {
+		return nil // the client has gone
+	}
+	p.run(ctx, notes, others)
+	return nil
+}
+
+// follow tells what happens in a session; without one it returns at once.
+func (v *visit) follow(ctx context.Context, session regie.ID, after int64, notes chan<- note) {
+	if session.IsZero() {
+		return
+	}
+	send := func(n note) error {
+		select {
+		case notes <- n:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	err := v.site.Service.Events.Follow(ctx, session, after, func(i dispatch.Item) error { return send(note{item: i}) })
+	_ = send(note{err: err}) // the client has gone if this fails
+}
+
+// watch tells that something happened in any session.
+func (v *visit) watch(ctx context.Context, others chan<- struct{}) {
+	_ = v.site.Service.Events.Watch(ctx, func(regie.Event) error { // the stream ends with its session's
+		select {
+		case others <- struct{}{}:
+		default:
+		}
+		return nil
+	})
+}
+
+// run sends news, gathered for a moment, until the stream ends.
+func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan struct{}) {
+	stale, fresh := false, false // what the page shows; of the reply that streams in
+	timer, heart := time.NewTimer(beat), time.NewTicker(beat)
+	defer timer.Stop()
+	defer heart.Stop()
+	due := time.Time{}
+	wake := func(in time.Duration) {
+		if at := time.Now().Add(in); due.IsZero() || at.Before(due) {
+			due = at
+			timer.Reset(in)
+		}
+	}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.v.site.stop:
+			return
+		case <-heart.C:
+			err = p.write(":\n\n")
+		case <-others:
+			stale = true
+			wake(pauseOthers)
+		case n := <-notes:
+			if n.err != nil || n.item.Event != nil && n.item.Event.Removes() {
+				_ = p.write("event: gone\ndata: {}\n\n") // the client has gone if this fails
+				return
+			}
+			stale = p.take(n.item) || stale
+			fresh = true
+			wake(pause)
+		case <-timer.C:
+			due = time.Time{}
+			if stale {
+				err = p.sync(ctx)
+			}
+			if err == nil && fresh {
+				err = p.sendLive()
+			}
+			stale, fresh = false, false
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// take takes an item in, and reports whether the page has changed otherwise than by the reply that
+// streams in.
+func (p *pageStream) take(i dispatch.Item) bool {
+	if d := i.Delta; d != nil {
+		if d.CallID.IsZero() && d.Content != "" {
+			if id := "live-" + d.RoundID.String() + "-" + strconv.Itoa(d.Exchange); id != p.id {
+				p.id, p.text, p.blocks = id, "", nil
+			}
+			p.text += d.Content
+		}
+		return false
+	}
+	switch i.Event.Type {
+	case regie.EventMessage, regie.EventRound, regie.EventStreamReset:
+		p.id, p.text, p.blocks = "", "", nil
+	}
+	return true
+}
+
+// sync sends what the store says otherwise than the page.
+func (p *pageStream) sync(ctx context.Context) error {
+	now, err := p.load(ctx)
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		_ = p.write("event: gone\ndata: {}\n\n") // the stream ends anyway
+	}
+	if err != nil {
+		return err
+	}
+	return p.sendChanges(now)
+}
+
+func (p *pageStream) remember(s *snapshot) {
+	for _, list := range [][]item{s.Items, s.Regions} {
+		for _, one := range list {
+			p.sent[one.ID] = one.HTML
+		}
+	}
+}
+
+func (p *pageStream) sendChanges(now *snapshot) error {
+	out := update{Title: now.Title, Say: now.Say, Items: []string{}, HTML: map[string]template.HTML{}}
+	for n, list := range [][]item{now.Items, now.Regions} {
+		for _, one := range list {
+			if n == 0 {
+				out.Items = append(out.Items, one.ID)
+			}
+			if before, known := p.sent[one.ID]; !known || before != one.HTML {
+				out.HTML[one.ID] = one.HTML
+			}
+		}
+	}
+	p.sent = map[string]template.HTML{}
+	p.remember(now)
+	if p.id != "" {
+		out.Items = append(out.Items, p.id)
+	}
+	return p.send("sync", strconv.FormatInt(now.Seq, 10), out)
+}
+
+// sendLive sends the blocks of the reply that are new or changed: all but the last one are
+// finished.
+func (p *pageStream) sendLive() error {
+	if p.id == "" {
+		return nil
+	}
+	from := max(0, len(p.blocks)-1)
+	out := live{ID: p.id}
+	for i, html := range renderBlocks(p.text, from) {
+		if n := from + i; n == len(p.blocks) || p.blocks[n] != html {
+			out.Blocks = append(out.Blocks, struct {
+				Index int           `json:"i"`
+				HTML  template.HTML `json:"html"`
+			}{n, html})
+			p.blocks = append(p.blocks[:n], html)
+		}
+	}
+	if len(out.Blocks) == 0 {
+		return nil
+	}
+	return p.send("live", "", out)
+}
+
+func (p *pageStream) send(event, id string, data any) error {
+	body, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		event = event + "\nid: " + id
+	}
+	return p.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, body))
+}
+
+func (p *pageStream) write(text string) error {
+	_, err := p.v.w.Write([]byte(text))
+	return errors.Join(err, p.out.Flush())
+}

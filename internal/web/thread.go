@@ -1,0 +1,354 @@
+package web
+
+import (
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// item is a part of a page with its id in the page.
+type item struct {
+	ID   string
+	HTML template.HTML
+}
+
+const (
+	// maxShown bounds the bytes of a result in a page, and headLines the lines that show at once.
+	maxShown  = 64 << 10
+	headLines = 20
+	// shownMessages is how many messages of a chat a page shows.
+	shownMessages = 300
+	updatePlan    = "session.update_plan"
+)
+
+// thread turns the messages of a chat into the items of its page.
+type thread struct {
+	v         *visit
+	rounds    map[regie.ID]*store.RoundSummary
+	approvals map[regie.ID]*regie.Approval // by their calls
+	questions map[regie.ID]*regie.Question
+	shown     map[regie.ID]bool // approvals
+	problem   string            // of a form, about the item with this id
+	about     string
+	next      string
+
+	items []item
+	group *callGroup
+	plan  []planStep
+	err   error
+}
+
+// planStep is a step of the agent's plan.
+type planStep struct {
+	Text   string `json:"text"`
+	Status string `json:"status"`
+}
+
+// callGroup is calls in a row.
+type callGroup struct {
+	ID       string
+	Title    string
+	Calls    []callRow
+	Open     bool
+	Duration time.Duration
+	Meta     string
+}
+
+// callRow is one call.
+type callRow struct {
+	ID                regie.ID
+	Tool, Sentence    string
+	Chip              chip
+	Meta              string
+	Decided           string // by whom, after an approval
+	Arguments         string
+	Executed          string
+	Head, Rest, Error string
+	Hidden            int // lines of Rest
+	Run               regie.ID
+}
+
+// bubble is a message.
+type bubble struct {
+	ID, ClientID string
+	At           time.Time
+	Text         string
+	Blocks       []template.HTML
+	Attached     []string
+	Pending      bool
+	MessageID    regie.ID
+	Superseded   bool
+	Form         formOf
+}
+
+// formOf is what a form in an item needs.
+type formOf struct{ Token, Next, Problem string }
+
+func (b *thread) form(about string) formOf {
+	f := formOf{Token: b.v.token, Next: b.next}
+	if about == b.about {
+		f.Problem = b.problem
+	}
+	return f
+}
+
+// add renders an item.
+func (b *thread) add(id, name string, data any) {
+	html, err := b.v.fragment(name, data)
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+	b.items = append(b.items, item{id, template.HTML(html)}) //nolint:gosec // a template has made it
+}
+
+// build makes the items of messages in their order.
+func (b *thread) build(messages []store.MessageView) {
+	for i := range messages {
+		m := &messages[i]
+		b.message(m)
+		round := m.Message.RoundID
+		if i+1 == len(messages) || messages[i+1].Message.RoundID != round {
+			b.endGroup()
+			if r := b.rounds[round]; r != nil && r.Round.State == regie.RoundEnded {
+				b.footer(r)
+			}
+		}
+	}
+	b.endGroup()
+}
+
+func (b *thread) message(m *store.MessageView) {
+	id := "m-" + strconv.FormatInt(m.Seq, 10)
+	show := bubble{ID: id, ClientID: m.Message.ClientID, At: m.Time, Superseded: m.Superseded}
+	switch {
+	case m.Message.Sender == regie.SenderUser:
+		b.endGroup()
+		show.Text, show.Attached = personText(&m.Message)
+		b.add(id, "item-person", show)
+	case m.Message.AI != nil:
+		if text := m.Message.AI.Text(); strings.TrimSpace(text) != "" {
+			b.endGroup()
+			show.Blocks = renderBlocks(text, 0)
+			b.add(id, "item-agent", show)
+		}
+		b.calls(id, m.Calls)
+		if after := m.Message.AI.PostText; strings.TrimSpace(after) != "" {
+			b.endGroup()
+			show.ID, show.Blocks = id+"-post", renderBlocks(after, 0)
+			b.add(show.ID, "item-agent", show)
+		}
+	case m.Message.Text != "":
+		b.endGroup()
+		show.Blocks = renderBlocks(m.Message.Text, 0)
+		b.add(id, "item-agent", show)
+	case m.Message.System != nil:
+		b.system(id, m)
+	}
+}
+
+// personText returns the text of a person's message, and the names of what it holds besides.
+func personText(m *regie.Message) (text string, attached []string) {
+	text = m.Text
+	for _, segment := range m.Rich {
+		text += segment.Text
+		if segment.Attachment != nil {
+			attached = append(attached, sanitize.Line(segment.Attachment.Name))
+		}
+		if segment.Enrichment != nil {
+			text += segment.Enrichment.Label()
+		}
+	}
+	return sanitize.Strip(text), attached
+}
+
+// system shows what the system says to people; results stand at their calls.
+func (b *thread) system(id string, m *store.MessageView) {
+	s := m.Message.System
+	var title string
+	switch s.Type {
+	case regie.SystemContextSummary:
+		title = b.v.text.T("Earlier messages were summarised")
+	case regie.SystemLimitReached:
+		title = b.v.text.T("A limit was reached")
+	case regie.SystemUndone:
+		title = b.v.text.T("Files were put back")
+	default:
+		b.calls(id, m.Calls)
+		return
+	}
+	b.endGroup()
+	b.add(id, "item-note", struct {
+		ID, Title string
+		Text      string
+	}{id, title, sanitize.Strip(s.Summary)})
+}
+
+// calls adds calls to the group at the end, and what they ask of the person behind it.
+func (b *thread) calls(id string, calls []regie.Call) {
+	for i := range calls {
+		c := &calls[i]
+		if c.Tool == updatePlan {
+			var plan struct{ Steps []planStep }
+			if json.Unmarshal([]byte(c.Arguments), &plan) == nil {
+				b.plan = plan.Steps
+			}
+		}
+		a := b.approvals[c.ID]
+		asks := a != nil && a.State == regie.ApprovalOpen && c.State == regie.CallAwaitingApproval
+		if b.questions[c.ID] == nil && !asks { // the card says it
+			if b.group == nil {
+				b.group = &callGroup{ID: "g-" + id}
+			}
+			row := b.v.callRow(c, a)
+			b.group.Calls = append(b.group.Calls, row)
+			b.group.Duration += time.Duration(c.DurationUS) * time.Microsecond
+			b.group.Open = b.group.Open || row.Chip.Class != "done" && row.Chip.Class != "open"
+		}
+	}
+	for i := range calls {
+		b.requests(&calls[i])
+	}
+}
+
+// requests adds what one call asks of the person.
+func (b *thread) requests(c *regie.Call) {
+	if a := b.approvals[c.ID]; a != nil && !b.shown[a.ID] {
+		b.shown[a.ID] = true
+		b.endGroup()
+		b.approval(a)
+	}
+	if q := b.questions[c.ID]; q != nil {
+		b.endGroup()
+		b.question(q)
+	}
+	if c.State == regie.CallUnknown && c.Resolution == nil {
+		b.endGroup()
+		id := "u-" + c.ID.String()
+		b.add(id, "item-unknown", struct {
+			ID   string
+			Call callRow
+			Form formOf
+		}{id, b.v.callRow(c, nil), b.form(id)})
+	}
+}
+
+func (b *thread) endGroup() {
+	if b.group == nil {
+		return
+	}
+	g := b.group
+	b.group = nil
+	g.Title, g.Meta = countCalls(b.v.text, len(g.Calls)), ""
+	if g.Duration >= time.Millisecond {
+		g.Meta = formatSpan(b.v.text, g.Duration)
+	}
+	b.add(g.ID, "item-calls", g)
+}
+
+// callRow makes the row of a call; its approval has its sentence.
+func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
+	row := callRow{
+		ID: c.ID, Tool: sanitize.Line(c.Tool), Sentence: callSentence(v.text, c), Chip: callChip(v.text, c),
+		Run:       c.RoundID,
+		Arguments: showArguments([]byte(c.Arguments)), Error: callError(c),
+	}
+	if asked != nil {
+		for i := range asked.Reviews {
+			if r := &asked.Reviews[i]; r.CallID == c.ID && !r.Preview.Sentence.IsZero() {
+				row.Sentence = capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence)))
+				if r.Decision != nil {
+					row.Decided = v.decisionWords(r.Decision)
+				}
+			}
+		}
+	}
+	if len(c.Executed) > 0 {
+		row.Executed = showArguments(c.Executed)
+	}
+	result := sanitize.Strip(c.Result[:min(len(c.Result), maxShown)])
+	lines := strings.Split(strings.TrimRight(result, "\n"), "\n")
+	row.Head = strings.Join(lines[:min(len(lines), headLines)], "\n")
+	if len(lines) > headLines {
+		row.Rest, row.Hidden = strings.Join(lines[headLines:], "\n"), len(lines)-headLines
+	}
+	if c.DurationUS >= 1000 {
+		row.Meta = formatSpan(v.text, time.Duration(c.DurationUS)*time.Microsecond)
+	}
+	if c.Attempts > 1 {
+		row.Meta = v.text.T("%s attempts", strconv.Itoa(c.Attempts)) + " · " + row.Meta
+	}
+	return row
+}
+
+func callError(c *regie.Call) string {
+	if c.Error == nil {
+		return ""
+	}
+	return sanitize.Strip(string(c.Error.Code) + ": " + c.Error.Message)
+}
+
+// showArguments shows an object of plain values as lines, and else indented JSON.
+func showArguments(arguments []byte) string {
+	var fields map[string]any
+	if json.Unmarshal(arguments, &fields) != nil {
+		return sanitize.Strip(string(arguments[:min(len(arguments), maxShown)]))
+	}
+	var lines []string
+	for name, value := range fields {
+		said, isText := value.(string)
+		if !isText {
+			data, _ := json.Marshal(value) // it came from JSON
+			said = string(data)
+		}
+		if strings.Contains(said, "\n") {
+			said = "\n  " + strings.ReplaceAll(said, "\n", "\n  ")
+		}
+		lines = append(lines, name+": "+said)
+	}
+	slices.Sort(lines)
+	all := strings.Join(lines, "\n")
+	return sanitize.Strip(all[:min(len(all), maxShown)])
+}
+
+// footer adds the end of a round: when, how long, what it cost, and why where it did not answer.
+func (b *thread) footer(r *store.RoundSummary) {
+	end, note := endChip(b.v.text, r.Round.End), ""
+	if !r.Round.EndNote.IsZero() {
+		note = sanitize.Line(b.v.text.Sentence(r.Round.EndNote))
+	}
+	calls := ""
+	if r.Calls > 0 {
+		calls = countCalls(b.v.text, r.Calls)
+	}
+	id := "r-" + r.Round.ID.String()
+	b.add(id, "item-footer", struct {
+		ID                string
+		Round             regie.ID
+		At                time.Time
+		Took, Cost, Calls string
+		End               chip
+		Ended             bool // with its answer
+		Note              string
+	}{
+		id, r.Round.ID, r.Round.EndedAt, formatSpan(b.v.text, r.Round.EndedAt.Sub(r.Round.StartedAt)),
+		formatCost(b.v.text, r.Spent), calls, end,
+		r.Round.End == regie.EndAnswered || r.Round.End == regie.EndCompleted, note,
+	})
+}
+
+// pending adds a message that waits for its turn.
+func (b *thread) pending(m *store.MessageView) {
+	text, attached := personText(&m.Message)
+	id := "p-" + m.Message.ID.String()
+	b.add(id, "item-person", bubble{
+		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: text, Attached: attached, Pending: true,
+		MessageID: m.Message.ID, Form: b.form(id),
+	})
+}
