@@ -10,7 +10,7 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 84760
+	maxProductLines = 85020
 	maxSupportLines = 13114
 	maxTestLines    = 67900
 	maxInterface    = 15
