@@ -6,11 +6,16 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
-// Upload is an image for a message that follows, for programs outside of this module (see
-// types.go).
-type Upload = dispatch.Upload
+// The types of images, for programs outside of this module (see types.go).
+type (
+	// Upload is an image for a message that follows.
+	Upload = dispatch.Upload
+	// AttachmentContent is an image of a message with its bytes.
+	AttachmentContent = store.AttachmentContent
+)
 
 // Uploads are the images that wait for their message, as control.Uploads.
 type Uploads struct{ client *Client }
@@ -19,4 +24,10 @@ type Uploads struct{ client *Client }
 // returns CodeBadRequest for any other file, and for an image that is too large.
 func (u *Uploads) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment, error) {
 	return ask[regie.Attachment](ctx, u.client, http.MethodPost, "/api/v1/attachments", in)
+}
+
+// Get returns an image of a session's thread.
+func (u *Uploads) Get(ctx context.Context, session regie.ID, blob regie.Hash) (store.AttachmentContent, error) {
+	return ask[store.AttachmentContent](ctx, u.client, http.MethodGet,
+		"/api/v1/sessions/"+session.String()+"/attachments/"+blob.String(), nil)
 }

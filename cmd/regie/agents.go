@@ -78,13 +78,19 @@ func newAgentShowCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Args: checkArgCount(1, 1), Short: env.T("Show the definition of an agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := readWorkspace(cmd.Context(), env, false, dispatch.AgentView{},
+			var known dispatch.AgentView // before the first run
+			for _, agent := range control.SettingsAgents(env.config) {
+				if agent.Name == args[0] {
+					known = agent
+				}
+			}
+			found, err := readWorkspace(cmd.Context(), env, false, known,
 				func(conn *app.Conn, root string) (dispatch.AgentView, error) {
 					return conn.Agents.Get(cmd.Context(), dispatch.AgentQuery{
 						Name: args[0], Root: root, Version: version,
 					})
 				})
-			if err == nil && found.Name == "" { // before the first run
+			if err == nil && found.Name == "" {
 				return regie.Errorf(regie.CodeNotFound, "there is no agent %q here: regie agents list names them", args[0])
 			}
 			return printLines(env, asJSON, found, err, func(p *printer) {

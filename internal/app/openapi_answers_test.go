@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -191,6 +192,9 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 	k.in("please write waits001")
 	k.add(control.TokenRequest{Name: "t", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	round := k.rounds(path)[0].Round.ID.String()
+	var sent regie.Attachment
+	k.json("POST", "/api/v1/attachments", `{"name":"a.png","data":"`+base64.StdEncoding.EncodeToString(drawPNG(2, 2))+`"}`, 201, &sent)
+	k.json("POST", path+"/messages", `{"segments":[{"text":"please look"},{"attachment":{"blob":"`+sent.Blob.String()+`","media_type":"","name":"","size":0}}]}`, 202, nil)
 	k.json("POST", path+"/fork", `{}`, 201, nil)
 	left := map[string]bool{}
 	d, err := readDocument()
@@ -203,7 +207,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		"prompt?session=" + session: 200, "prompt?exchange=1&round=" + round: 200, "providers": 200,
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,
-		"sessions/" + session + "/export": 200, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
+		"sessions/" + session + "/export": 200, "sessions/" + session + "/attachments/" + sent.Blob.String(): 200, "sessions/" + session + "/attachments/x": 400, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
 		"spending": 200, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
 		"/openapi.json": 200, "/readyz": 200, "/version": 200,
 	} {

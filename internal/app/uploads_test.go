@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"bytes"
-
 	"encoding/json"
 	"image"
 	"image/png"

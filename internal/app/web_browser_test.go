@@ -3,6 +3,7 @@ package app_test
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -272,4 +273,23 @@ the end`, "EVIL", foreign.URL)
 	if n := reached.Load(); n != 0 {
 		t.Errorf("%d requests reached the other server", n)
 	}
+}
+
+// TestBrowser_Image pastes an image into the composer: its name shows, it is sent with the text, and
+// the page shows it.
+func TestBrowser_Image(t *testing.T) {
+	t.Parallel()
+	b := newHarness(t, newModel(t, replyWith("Hello."), replyWith("A picture.")))
+	page := openTab(t, "en")
+	page.login(b.servePages("127.0.0.1:0"))
+	page.begin("good morning")
+	page.shows("Hello.")
+	page.eval(`const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob("` +
+		base64.StdEncoding.EncodeToString(drawPNG(300, 200)) + `"), (c) => c.charCodeAt(0))], "shot.png", { type: "image/png" }));
+		document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", { clipboardData: all, bubbles: true, cancelable: true })), ""`)
+	page.wait(`document.querySelector(".chosen").textContent == "shot.png"`)
+	page.do(chromedp.SendKeys("#text", "What is this?\r"))
+	page.shows("A picture.")
+	page.wait(`document.querySelector(".picture img")?.naturalWidth == 300 && document.querySelector(".chosen").textContent == "" && !document.querySelector(".sending")`)
+	page.screens("image-en")
 }

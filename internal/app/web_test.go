@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"bytes"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"os"
@@ -53,10 +55,16 @@ func (p *pages) post(path string, form url.Values) (int, string) {
 
 func (p *pages) do(method, path, body string) (int, string) {
 	p.t.Helper()
+	return p.doAs(method, path, "application/x-www-form-urlencoded", body)
+}
+
+// doAs sends a body of a type.
+func (p *pages) doAs(method, path, kind, body string) (int, string) {
+	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.served.URL+path, strings.NewReader(body))
 	fatal(p.t, err)
 	if body != "" {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Content-Type", kind)
 	}
 	response, err := p.client.Do(r)
 	fatal(p.t, err)
@@ -303,5 +311,55 @@ func TestWebStale(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(p.root, "a.txt")); err != nil || string(data) != "one more\n" {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// TestPages_Images sends an image by the form of a chat: the page shows it, nothing in it can run,
+// and what is no image keeps the text.
+func TestPages_Images(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, replyWith("Hello."), replyWith("A picture."))
+	b := newHarness(t, m)
+	p := b.servePages("127.0.0.1:0").login()
+	chat := p.begin("good morning")
+	p.ends(chat)
+	_, page := p.get("/chats/" + chat)
+	send := func(data []byte) (int, string) {
+		t.Helper()
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		for name, value := range map[string]string{
+			"csrf": field(t, page, "csrf"), "next": "/chats/" + chat, "client_message_id": regie.NewID().String(), "text": "what is this?",
+		} {
+			fatal(t, form.WriteField(name, value))
+		}
+		file, err := form.CreateFormFile("image", `C:\shots\a.png`)
+		fatal(t, err)
+		_, err = file.Write(data)
+		fatal(t, err)
+		fatal(t, form.Close())
+		return p.doAs(http.MethodPost, "/chats/"+chat+"/messages", form.FormDataContentType(), body.String())
+	}
+	if status, page := send([]byte("<svg/>")); status != 409 || !strings.Contains(page, "PNG and JPEG can") || !strings.Contains(page, "what is this?</textarea>") {
+		t.Errorf("no image: %d %s", status, page)
+	}
+	drawn := drawPNG(20, 20)
+	status, page := send(drawn)
+	found := regexp.MustCompile(`<img src="(/chats/[^"]+)" alt="a.png"`).FindStringSubmatch(page)
+	if status != 200 || found == nil {
+		t.Fatalf("%d %s", status, page)
+	}
+	p.ends(chat)
+	if status, got := p.get(found[1]); status != 200 || got != string(drawn) {
+		t.Errorf("the image: %d, %d bytes", status, len(got))
+	}
+	if status, _ := p.get(strings.Replace(found[1], chat, regie.NewID().String(), 1)); status != 404 {
+		t.Errorf("of another chat: %d", status)
+	}
+	if status, page := p.get("/chats/" + chat + "/images/x"); status != 400 {
+		t.Errorf("no hash: %d %s", status, page)
+	}
+	if status, _ := send(make([]byte, 17<<20)); status != 413 {
+		t.Errorf("17 MB: %d", status)
 	}
 }

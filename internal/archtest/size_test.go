@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 85020
+	maxProductLines = 85150
 	maxSupportLines = 13114
-	maxTestLines    = 67900
+	maxTestLines    = 67960
 	maxInterface    = 15
 )
 

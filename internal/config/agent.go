@@ -101,6 +101,9 @@ type AgentApprovals struct {
 
 // checkValues holds the agent's values to what they mean together.
 func (a *Agent) checkValues() error {
+	if a.Tools != nil && len(a.Tools) == 0 {
+		return regie.Errorf(regie.CodeBadRequest, "tools is empty, which would be all tools: leave it out, or name some")
+	}
 	for _, pattern := range a.Tools {
 		if err := checkPattern(strings.TrimPrefix(pattern, "!")); err != nil {
 			return err

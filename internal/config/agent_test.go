@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +47,7 @@ agents:
 	for bad, want := range map[string]string{
 		"agents: {a: {provider: nowhere}}":                                  `the agent a names the provider "nowhere", which is not configured`,
 		"agents: {a: {tools: [read_file]}}":                                 "is not a tool name",
+		"agents: {a: {tools: []}}":                                          "tools is empty",
 		"agents: {a: {tool: [x]}}":                                          "did you mean tools?",
 		"agents: {a: {top_p: 2}}":                                           "must be between",
 		"agents: {a: {approvals: {rules: [{tool: x.y, decision: allow}]}}}": "use ask, forbid",
@@ -53,6 +56,26 @@ agents:
 		if _, err := load(t, bad+"\n", nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// TestAgents_RulesOfLayers has the rules of an agent say in which of several files they stand.
+func TestAgents_RulesOfLayers(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, ".config", "regie", "regie.yaml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("agents: {a: {approvals: {rules: [{tool: x.y, decision: forbid}]}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(func(name string) string { return map[string]string{"HOME": home}[name] }, Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := c.File.Agents["a"].Approvals.Rules
+	if len(rules) != 1 || rules[0].Where() != path+" (agents.a.approvals.rules[1])" {
+		t.Errorf("%+v", rules)
 	}
 }
 

@@ -75,6 +75,7 @@ func (c *Config) loadLayers(system, user string) error {
 	var merged *yaml.Node
 	var rules []Rule
 	var hooks []Hook
+	ofAgents := map[string][]Rule{} // of the last file that has some: they know where they stand
 	for _, at := range []Layer{{Kind: LayerSystem, Path: system}, {Kind: LayerUser, Path: user}} {
 		if _, err := os.Stat(at.Path); at.Path == "" || errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -85,6 +86,11 @@ func (c *Config) loadLayers(system, user string) error {
 		}
 		merged = mergeMappings(merged, layer.root)
 		rules, hooks = append(rules, f.Approvals.Rules...), append(hooks, f.Hooks...)
+		for name, agent := range f.Agents {
+			if agent.Approvals.Rules != nil {
+				ofAgents[name] = agent.Approvals.Rules
+			}
+		}
 		c.Layers, c.Origin["file"] = append(c.Layers, layer), layer.Path
 	}
 	if merged != nil {
@@ -93,6 +99,10 @@ func (c *Config) loadLayers(system, user string) error {
 		}
 	}
 	c.File.Approvals.Rules, c.File.Hooks = rules, hooks
+	for name, agent := range c.File.Agents {
+		agent.Approvals.Rules = ofAgents[name]
+		c.File.Agents[name] = agent
+	}
 	return nil
 }
 

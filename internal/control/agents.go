@@ -186,7 +186,7 @@ func SettingsAgents(c config.Config) []dispatch.AgentView {
 	out := []dispatch.AgentView{}
 	for _, name := range names {
 		agent := c.File.Agents[name]
-		view := dispatch.AgentView{Name: name, Source: dispatch.AgentOfSettings, Description: agent.Description}
+		view := dispatch.AgentView{Name: name, Source: dispatch.AgentOfSettings, Description: agent.Description, Definition: agent.JSON()}
 		view.Provider, view.Model = c.AgentModel(&agent, c.Provider, c.Model)
 		out = append(out, view)
 	}

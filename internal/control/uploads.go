@@ -15,6 +15,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // UploadsKept is how long an uploaded image can be sent.
@@ -45,6 +46,18 @@ func (u *Uploads) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment
 		Blob: regie.HashOf(in.Data), MediaType: "image/" + kind, Name: name, Size: int64(len(in.Data)),
 	}
 	return out, u.Store.SaveUpload(ctx, caller.Token.ID, out, in.Data)
+}
+
+// Get returns an image of a session's thread by its hash, or CodeNotFound.
+func (u *Uploads) Get(ctx context.Context, session regie.ID, blob string) (store.AttachmentContent, error) {
+	if _, err := u.authorize(ctx, "show_session", session); err != nil {
+		return store.AttachmentContent{}, err
+	}
+	var hash regie.Hash
+	if err := hash.UnmarshalText([]byte(blob)); err != nil {
+		return store.AttachmentContent{}, regie.Errorf(regie.CodeBadRequest, "%q is not the hash of an image", blob)
+	}
+	return u.Store.Attachment(ctx, session, hash)
 }
 
 // decoding lets one image at a time be decoded: a small file can take much memory.

@@ -15,7 +15,7 @@ var sameAs = map[string]string{
 	"open_websocket": "watch_sessions", "list_rounds_of_session": "list_rounds",
 	"list_approvals": "show_inbox", "change_provider": "resume_round",
 	"interrupt_session": "interrupt_round", "pause_session": "pause_round", "resume_session": "resume_round",
-	"start_run": "send_message", "undo_in_session": "undo",
+	"start_run": "send_message", "show_attachment": "show_session", "undo_in_session": "undo",
 	"show_agent": "list_agents", "list_agent_versions": "list_agents", "create_agent": "change_agents",
 	"change_agent": "change_agents", "remove_agent": "change_agents",
 	"respond": "answer_question", "revoke_token": "revoke_tokens", "logout": "revoke_own_token",

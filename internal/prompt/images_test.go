@@ -20,8 +20,12 @@ func attachment(name, mediaType string) *regie.Attachment {
 func TestImages(t *testing.T) {
 	opening := (&regie.Opening{Zone: "UTC", User: "kim"}).Beginning(time.Date(2026, time.March, 1, 23, 30, 0, 0, time.UTC))
 	m := regie.Message{Sender: regie.SenderUser, Opening: opening, Rich: []regie.Segment{
-		{Text: "Compare "}, {Attachment: attachment("a.png", "image/png")}, {Text: ", "},
-		{Attachment: attachment("b.svg", "image/svg+xml")}, {Text: " and "}, {Attachment: attachment("c.jpg", "image/jpeg")},
+		{Text: "Compare "},
+		{Attachment: attachment("a.png", "image/png")},
+		{Text: ", "},
+		{Attachment: attachment("b.svg", "image/svg+xml")},
+		{Text: " and "},
+		{Attachment: attachment("c.jpg", "image/jpeg")},
 	}}
 	const a, b, c, blind = "[image a.png, image/png, 5 bytes]", "[image b.svg, image/svg+xml, 5 bytes]", "[image c.jpg, image/jpeg, 5 bytes]", " (you cannot see its content)"
 	stored := func(at *regie.Attachment) []byte { return []byte(at.Name) }

@@ -10,8 +10,8 @@ import (
 // maxAbout bounds the subject of a call in an event, in bytes.
 const maxAbout = 200
 
-// About returns the subject of a call: its query, path or command argument, "" where it has none. A
-// command with the network says so.
+// About returns the subject of a call: its query, path, command or url argument, "" where it has
+// none. A command with the network says so.
 func About(c *regie.Call) string {
 	arguments := []byte(c.Arguments)
 	if len(c.Executed) > 0 {
@@ -19,7 +19,7 @@ func About(c *regie.Call) string {
 	}
 	var named map[string]any
 	_ = json.Unmarshal(arguments, &named) // arguments that are no JSON have no subject
-	for _, name := range [...]string{"query", "path", "command"} {
+	for _, name := range [...]string{"query", "path", "command", "url"} {
 		if text, _ := named[name].(string); text != "" {
 			if online, _ := named["network"].(bool); online && c.Tool == commandTool {
 				text = "+network " + text

@@ -173,6 +173,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 		}
 	}
 	b := v.newThread(&inbox, rounds)
+	b.chat = "/chats/" + id.String()
 	b.about, b.problem, b.next = about, problem, f.Path
 	messages := view.Thread
 	if cut := v.firstShown(messages); cut > 0 {

@@ -55,9 +55,13 @@ func (s *Site) beginChat(v *visit) error {
 	}
 	in := v.message(session)
 	in.ApprovalMode = regie.Mode(v.field("mode"))
-	if in.Text == "" {
+	if err = attachImages(v, &in); in.Text == "" && len(in.Segments) == 0 {
 		err = errNoText
-	} else if in.WorkspaceID, err = regie.ParseID(v.field("workspace_id")); err == nil {
+	}
+	if err == nil {
+		in.WorkspaceID, err = regie.ParseID(v.field("workspace_id"))
+	}
+	if err == nil {
 		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
 	}
 	if err != nil && !v.byScript() {
@@ -85,7 +89,11 @@ func (s *Site) sendMessage(v *visit) error {
 	if _, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id}); err != nil {
 		return err
 	}
-	if _, err := s.Service.Rounds.Submit(v.r.Context(), in); err != nil {
+	err = attachImages(v, &in)
+	if err == nil {
+		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
+	}
+	if err != nil {
 		return v.failForm("send", err)
 	}
 	return v.done("/chats/" + id.String())

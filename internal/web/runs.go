@@ -131,7 +131,7 @@ func (s *Site) showRun(v *visit) error {
 		page.Note = sanitize.Line(v.text.Sentence(view.Round.EndNote))
 	}
 	if view.Trigger != nil {
-		page.Trigger, _ = personText(view.Trigger)
+		page.Trigger = personText(view.Trigger)
 	}
 	for i := range view.Exchanges {
 		part := v.exchangePart(&view.Exchanges[i], asked)

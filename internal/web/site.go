@@ -74,7 +74,8 @@ func New(c Config) *Site {
 	for pattern, serve := range map[string]func(*visit) error{
 		"GET /{$}": s.showNew, "GET /chats/new": s.showNew, "POST /chats": s.beginChat,
 		"GET /chats/{id}": s.showChat, "GET /chats/{id}/stream": s.streamChat,
-		"POST /chats/{id}/messages": s.sendMessage, "POST /chats/{id}/stop": s.stopChat,
+		"GET /chats/{id}/images/{name}": s.showImage,
+		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/stop": s.stopChat,
 		"POST /chats/{id}/mode": s.setMode, "POST /chats/{id}/take-back": s.takeBack,
 		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
 		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
@@ -161,9 +162,13 @@ func (v *visit) readForm() error {
 	if v.r.Method != http.MethodPost {
 		return nil
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-	if err := v.r.ParseForm(); err != nil {
-		return regie.Errorf(regie.CodeTooLarge, "the form is larger than %d KiB: attach a long text as a file", maxForm>>10)
+	bound, parse := int64(maxForm), v.r.ParseForm
+	if kind, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		bound, parse = maxImageForm, func() error { return v.r.ParseMultipartForm(maxImageForm) }
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, bound)
+	if err := parse(); err != nil {
+		return regie.Errorf(regie.CodeTooLarge, "the form is larger than %d KiB: put what is long into a file of the workspace", bound>>10)
 	}
 	if subtle.ConstantTimeCompare([]byte(v.r.PostForm.Get("csrf")), []byte(v.token)) != 1 {
 		return regie.Errorf(regie.CodeForbidden, "the form is not of this login: reload the page and try again")

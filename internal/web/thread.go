@@ -38,6 +38,7 @@ type thread struct {
 	problem   string            // of a form, about the item with this id
 	about     string
 	next      string
+	chat      string // its path
 
 	items []item
 	group *callGroup
@@ -81,7 +82,8 @@ type bubble struct {
 	At           time.Time
 	Text         string
 	Blocks       []template.HTML
-	Attached     []string
+	Images       []*regie.Attachment
+	Chat         string // the path of the chat
 	Pending      bool
 	MessageID    regie.ID
 	Superseded   bool
@@ -130,7 +132,7 @@ func (b *thread) message(m *store.MessageView) {
 	switch {
 	case m.Message.Sender == regie.SenderUser:
 		b.endGroup()
-		show.Text, show.Attached = personText(&m.Message)
+		show.Text, show.Images, show.Chat = personText(&m.Message), m.Message.Attachments(), b.chat
 		b.add(id, "item-person", show)
 	case m.Message.AI != nil:
 		if text := m.Message.AI.Text(); strings.TrimSpace(text) != "" {
@@ -154,18 +156,15 @@ func (b *thread) message(m *store.MessageView) {
 }
 
 // personText returns the text of a person's message, and the names of what it holds besides.
-func personText(m *regie.Message) (text string, attached []string) {
-	text = m.Text
+func personText(m *regie.Message) string {
+	text := m.Text
 	for _, segment := range m.Rich {
 		text += segment.Text
-		if segment.Attachment != nil {
-			attached = append(attached, sanitize.Line(segment.Attachment.Name))
-		}
 		if segment.Enrichment != nil {
 			text += segment.Enrichment.Label()
 		}
 	}
-	return sanitize.Strip(text), attached
+	return sanitize.Strip(text)
 }
 
 // system shows what the system says to people; results stand at their calls.
@@ -345,10 +344,11 @@ func (b *thread) footer(r *store.RoundSummary) {
 
 // pending adds a message that waits for its turn.
 func (b *thread) pending(m *store.MessageView) {
-	text, attached := personText(&m.Message)
+	text := personText(&m.Message)
 	id := "p-" + m.Message.ID.String()
 	b.add(id, "item-person", bubble{
-		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: text, Attached: attached, Pending: true,
+		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: text, Pending: true,
+		Images: m.Message.Attachments(), Chat: b.chat,
 		MessageID: m.Message.ID, Form: b.form(id),
 	})
 }

@@ -59,3 +59,14 @@ func (s sessionStore) AttachedBytes(ctx context.Context, session regie.ID) (size
 		JOIN messages m ON m.session = s.n JOIN attachments a ON a.message_id = m.id WHERE s.id = ?`, session).Scan(&size)
 	return size, err
 }
+
+// Attachment returns an image of a session's thread, or CodeNotFound.
+func (s sessionStore) Attachment(ctx context.Context, session regie.ID, blob regie.Hash) (
+	a store.AttachmentContent, err error,
+) {
+	err = s.read.QueryRowContext(ctx, `SELECT a.blob, a.media_type, a.name, a.size, b.data FROM sessions s
+		JOIN messages m ON m.session = s.n JOIN attachments a ON a.message_id = m.id JOIN blobs b ON b.hash = a.blob
+		WHERE s.id = ? AND a.blob = ? AND b.data IS NOT NULL AND s.deleted_at IS NULL LIMIT 1`, session, blob).
+		Scan(&a.Blob, &a.MediaType, &a.Name, &a.Size, &a.Data)
+	return a, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is no image %s in this session", blob))
+}

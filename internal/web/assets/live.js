@@ -147,7 +147,8 @@ addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
 // send posts a form; its answer comes over the stream.
 const send = async (form, submitter) => {
-  const data = new URLSearchParams(new FormData(form, submitter));
+  const fields = new FormData(form, submitter);
+  const data = form.enctype === "multipart/form-data" ? fields : new URLSearchParams(fields);
   const action = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
   let response;
   try {
@@ -159,6 +160,26 @@ const send = async (form, submitter) => {
   if (response.status === 401) return words.ended;
   return (await response.json().catch(() => ({}))).detail ?? response.statusText;
 };
+
+// showChosen names the images that are attached.
+const showChosen = (form) => {
+  form.querySelector(".chosen").textContent = [...form.elements.image.files].map((file) => file.name).join(", ");
+};
+
+// Images are attached by pasting and by dropping them too.
+const attach = (event, transfer) => {
+  const files = [...(transfer?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+  if (!files.length) return;
+  event.preventDefault();
+  const all = new DataTransfer();
+  for (const file of [...event.currentTarget.elements.image.files, ...files]) all.items.add(file);
+  event.currentTarget.elements.image.files = all.files;
+  showChosen(event.currentTarget);
+};
+for (const form of document.querySelectorAll("form.composer")) {
+  form.addEventListener("paste", (event) => attach(event, event.clipboardData));
+  form.addEventListener("drop", (event) => attach(event, event.dataTransfer));
+}
 
 const draftKey = composer ? `draft ${location.pathname}` : "";
 if (composer) {
@@ -177,13 +198,24 @@ const sendMessage = async (submitter) => {
   if (!document.querySelector(`[data-client="${field.value}"]`)) list.append(shown);
   following = true;
   toEnd();
+  const images = composer.elements.image;
+  for (const file of images.files) {
+    const name = parse('<span class="file"></span>');
+    name.textContent = file.name;
+    shown.firstElementChild.append(name);
+  }
   const sending = send(composer, submitter);
+  const chosen = images.files;
+  images.value = "";
+  showChosen(composer);
   text.value = "";
   showProblem(composer, "");
   const detail = await sending;
   if (detail) {
     shown.remove();
     text.value = typed + (text.value ? `\n${text.value}` : "");
+    images.files = chosen;
+    showChosen(composer);
     showProblem(composer, detail);
     return;
   }
@@ -206,6 +238,7 @@ document.addEventListener("submit", async (event) => {
 });
 
 document.addEventListener("change", (event) => {
+  if (event.target.name === "image") showChosen(event.target.form);
   if (event.target.form?.dataset.submit === "change") {
     event.target.blur();
     event.target.form.requestSubmit();
