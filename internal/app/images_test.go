@@ -84,9 +84,12 @@ func (b *harness) submitPicture(conn *app.Conn, a *attaching, begun store.RoundV
 	b.t.Helper()
 	round := begun.Round
 	round.ID = regie.NewID()
-	submits := a.Store.(interface {
+	submits, ok := a.Store.(interface {
 		Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
 	})
+	if !ok {
+		b.t.Fatal("the store takes no messages")
+	}
 	_, err := submits.Submit(b.t.Context(), store.Submission{
 		SessionID: begun.Session.ID, Workspace: begun.Workspace, Round: round,
 		Message: regie.Message{

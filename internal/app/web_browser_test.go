@@ -275,8 +275,8 @@ the end`, "EVIL", foreign.URL)
 	}
 }
 
-// TestBrowser_Image pastes an image into the composer: its name shows, it is sent with the text, and
-// the page shows it.
+// TestBrowser_Image pastes an image into the composer: its name shows, it is sent with the text,
+// and the page shows it.
 func TestBrowser_Image(t *testing.T) {
 	t.Parallel()
 	b := newHarness(t, newModel(t, replyWith("Hello."), replyWith("A picture.")))

@@ -25,7 +25,8 @@ func AttachImages(ctx context.Context, control Control, read func(path string) (
 		if err != nil {
 			return nil, err
 		}
-		attached, err := control.Uploads.Add(ctx, dispatch.Upload{Name: path.Base(filepath.ToSlash(block.Path)), Data: data})
+		name := path.Base(filepath.ToSlash(block.Path))
+		attached, err := control.Uploads.Add(ctx, dispatch.Upload{Name: name, Data: data})
 		if err != nil {
 			return nil, err
 		}

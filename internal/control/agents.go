@@ -88,7 +88,8 @@ func (c *core) checkTools(ctx context.Context, name string, scopes []regie.ToolS
 	for _, pattern := range slices.Concat(scopes...) {
 		pattern = strings.TrimPrefix(pattern, "!")
 		toolkit, _, _ := strings.Cut(pattern, ".")
-		if !strings.Contains(toolkit, "*") && tools.CheckPatterns([]string{toolkit + ".*"}) != nil && !tools.LooksMisspelt(toolkit) {
+		if !strings.Contains(toolkit, "*") && tools.CheckPatterns([]string{toolkit + ".*"}) != nil &&
+			!tools.LooksMisspelt(toolkit) {
 			continue
 		}
 		if err := tools.CheckPatterns([]string{pattern}); err != nil {
@@ -186,7 +187,9 @@ func SettingsAgents(c config.Config) []dispatch.AgentView {
 	out := []dispatch.AgentView{}
 	for _, name := range names {
 		agent := c.File.Agents[name]
-		view := dispatch.AgentView{Name: name, Source: dispatch.AgentOfSettings, Description: agent.Description, Definition: agent.JSON()}
+		view := dispatch.AgentView{
+			Name: name, Source: dispatch.AgentOfSettings, Description: agent.Description, Definition: agent.JSON(),
+		}
 		view.Provider, view.Model = c.AgentModel(&agent, c.Provider, c.Model)
 		out = append(out, view)
 	}

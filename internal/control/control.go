@@ -110,7 +110,8 @@ type Service struct {
 func New(config Config) *Service {
 	c := &core{Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{}}
 	return &Service{
-		Agents: &Agents{c}, Uploads: &Uploads{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
+		Agents: &Agents{c}, Uploads: &Uploads{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c},
+		Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
 		Presence: &PresenceService{c},

@@ -164,7 +164,7 @@ func (v *visit) readForm() error {
 	}
 	bound, parse := int64(maxForm), v.r.ParseForm
 	if kind, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		bound, parse = maxImageForm, func() error { return v.r.ParseMultipartForm(maxImageForm) }
+		bound, parse = maxImageForm, func() error { return v.r.ParseMultipartForm(maxImageForm) } //nolint:gosec // the body is bounded below
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, bound)
 	if err := parse(); err != nil {

@@ -155,16 +155,10 @@ func (b *thread) message(m *store.MessageView) {
 	}
 }
 
-// personText returns the text of a person's message, and the names of what it holds besides.
+// personText returns the text of a person's message, without the images that it holds besides.
 func personText(m *regie.Message) string {
-	text := m.Text
-	for _, segment := range m.Rich {
-		text += segment.Text
-		if segment.Enrichment != nil {
-			text += segment.Enrichment.Label()
-		}
-	}
-	return sanitize.Strip(text)
+	segments := slices.DeleteFunc(slices.Clone(m.Rich), func(s regie.Segment) bool { return s.Attachment != nil })
+	return sanitize.Strip(m.Text + regie.LinearText(segments))
 }
 
 // system shows what the system says to people; results stand at their calls.

@@ -274,7 +274,8 @@ func (f *Format) images(t *testing.T) {
 	var sent []byte
 	for i := range 2 {
 		if i > 0 {
-			c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "and?"}}})
+			and := provider.Part{Type: regie.PartText, Text: "and?"}
+			c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{and}})
 			c.EndWith(provider.Tail{Guidance: "In short."})
 		}
 		hash, size := c.Request()
@@ -284,7 +285,8 @@ func (f *Format) images(t *testing.T) {
 		if sent = s.Requests()[i]; regie.HashOf(sent) != hash {
 			t.Error("the hash is not that of what was sent")
 		}
-		if want := len(sent) - len(images[0]) - len(images[1]) + 2*provider.ImageWeight; size != want || size <= before {
+		want := len(sent) - len(images[0]) - len(images[1]) + 2*provider.ImageWeight
+		if size != want || size <= before {
 			t.Errorf("the size is %d, want %d", size, want)
 		}
 		at := bytes.Index(sent, []byte("look"))

@@ -84,7 +84,10 @@ func TestImageBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opened, err := c.open(provider.Head{Model: "m", MaxOutput: 100})
 			fatal(t, err)
-			request := opened.(shower)
+			request, ok := opened.(shower)
+			if !ok {
+				t.Fatal("it shows no request")
+			}
 			request.Append(say(provider.RoleUser, "hi"), pictured(), say(provider.RoleAssistant, "ok"), say(provider.RoleUser, "and?"))
 			if body := string(request.Body()); !strings.Contains(body, c.want) {
 				t.Errorf("got  %s\nwant %s", body, c.want)

@@ -64,7 +64,7 @@ func (k *toolkit) previewChange(ctx context.Context, inv *tool.Invocation, w wis
 	k.compareLines(&c)
 	preview := regie.Preview{
 		Sentence: c.describeChange(), Diff: c.diff, Warnings: k.changeWarnings(&c), Once: c.before.Secret ||
-			root.Ignored(c.planned.Path),
+			root.Ignored(c.planned.Path) || workspace.IsIgnoreFile(c.planned.Path),
 		Preconditions: []regie.Precondition{{
 			Kind: regie.PreconditionFile,
 			Name: c.planned.Path, Hash: c.planned.Before,

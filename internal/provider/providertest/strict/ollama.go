@@ -88,7 +88,8 @@ func ollamaThread(messages []ollamaMessage) error {
 			return fmt.Errorf("message %d: calls or thinking of role %s", i, m.Role)
 		}
 		for _, image := range m.Images {
-			if err := checkImage("image/png", image); err != nil || m.Role != "user" { // it reads the type from the data
+			// it reads the type from the data
+			if err := checkImage("image/png", image); err != nil || m.Role != "user" {
 				return fmt.Errorf("message %d: an image of the %s: %w", i, m.Role, err)
 			}
 		}
