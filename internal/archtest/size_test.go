@@ -10,7 +10,7 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 85150
+	maxProductLines = 85190
 	maxSupportLines = 13116
 	maxTestLines    = 67990
 	maxInterface    = 15

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// settleTime is how long Refresh waits for the watch to report all earlier events; that takes a
-// fraction of a millisecond.
-const settleTime = 10 * time.Millisecond
+// settleTime bounds how long Refresh waits for the watch to report all earlier events; that takes
+// a fraction of a millisecond, but on a busy machine.
+const settleTime = time.Second
 
 // watchTrust is for how long Refresh believes a watch: what another machine changes on a network
 // file system is not reported to this one.
@@ -28,6 +29,10 @@ type watch struct {
 	watcher *fsnotify.Watcher
 	changed atomic.Bool
 	ended   chan struct{}
+
+	settling sync.Mutex
+	mark     string        // a file of its own, whose events follow all earlier ones
+	marked   chan struct{} // such an event came
 }
 
 // Watch has each update watch the workspace's directories from now on, until Close or until ctx
@@ -68,7 +73,7 @@ func (x *Index) Refresh(ctx context.Context, progress func(Progress)) (s Summary
 	x.mu.Lock()
 	w := x.watch
 	x.mu.Unlock()
-	if w.isQuiet() && waitFor(ctx, settleTime) == nil && w.isQuiet() {
+	if w.isQuiet() && w.settle(ctx) && w.isQuiet() {
 		return s, true, nil
 	}
 	s, err = x.Update(ctx, progress)
@@ -86,9 +91,39 @@ func (x *Index) newWatch() *watch {
 	if err != nil {
 		return nil
 	}
-	w := &watch{root: x.root.Dir(), began: time.Now(), watcher: watcher, ended: make(chan struct{})}
+	w := &watch{
+		root: x.root.Dir(), began: time.Now(), watcher: watcher,
+		ended: make(chan struct{}), marked: make(chan struct{}, 1),
+	}
+	mark, err := os.CreateTemp("", "regie-watch-*")
+	if err == nil {
+		w.mark = mark.Name()
+		err = errors.Join(mark.Close(), watcher.Add(w.mark))
+	}
+	w.changed.Store(err != nil)
 	go w.followEvents()
 	return w
+}
+
+// settle waits until all earlier events are taken, and reports whether they are: the system reports
+// in order, so it changes a file of its own and waits for that. A watch that does not report in
+// time is no use any more.
+func (w *watch) settle(ctx context.Context) bool {
+	w.settling.Lock()
+	defer w.settling.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	if now := time.Now(); w.changed.Load() || os.Chtimes(w.mark, now, now) != nil {
+		w.changed.Store(true)
+		return false
+	}
+	select {
+	case <-w.marked:
+		return true
+	case <-ctx.Done():
+		w.changed.Store(true)
+		return false
+	}
 }
 
 // followEvents takes the events, and errors, after which an update finds what was lost.
@@ -96,9 +131,16 @@ func (w *watch) followEvents() {
 	defer close(w.ended)
 	for {
 		select {
-		case _, ok := <-w.watcher.Events:
+		case event, ok := <-w.watcher.Events:
 			if !ok {
 				return
+			}
+			if event.Name == w.mark && event.Has(fsnotify.Chmod) {
+				select {
+				case w.marked <- struct{}{}:
+				default:
+				}
+				continue
 			}
 		case _, ok := <-w.watcher.Errors:
 			if !ok {
@@ -132,4 +174,5 @@ func (w *watch) close() {
 	}
 	_ = w.watcher.Close() // it holds nothing that could be lost
 	<-w.ended
+	_ = os.Remove(w.mark) // the system cleans up what stays
 }
