@@ -70,7 +70,8 @@ func (c *core) findAgent(ctx context.Context, root, name string, version int) (o
 			return foundAgent{Agent: file.Agent, lowers: true}, err
 		}
 	}
-	return out, regie.Errorf(regie.CodeNotFound, "there is no agent %q here: regie agents list names them", name)
+	return out, regie.Errorf(regie.CodeNotFound,
+		"there is no agent %q here: regie agents list names them, and those of .regie/agents need regie trust", name)
 }
 
 func parseStored(v *store.AgentVersion) (config.Agent, error) {
