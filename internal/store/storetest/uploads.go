@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 func uploads(w *World) {
@@ -32,6 +33,9 @@ func uploads(w *World) {
 	in.Message.Text, in.Message.Rich = "", []regie.Segment{{Text: "look "}, {Attachment: &sent}}
 	w.must(func() error { _, err := w.Store.Submit(w.Ctx, in); return err }())
 	w.equal("bytes of the session", resultOf(w.Store.AttachedBytes(w.Ctx, in.SessionID))(w), int64(7))
+	w.equal("the image", resultOf(w.Store.Attachment(w.Ctx, in.SessionID, sent.Blob))(w), store.AttachmentContent{Attachment: sent, Data: data})
+	_, err = w.Store.Attachment(w.Ctx, regie.NewID(), sent.Blob)
+	w.refused(regie.CodeNotFound, err)
 	w.equal("bytes of another", resultOf(w.Store.AttachedBytes(w.Ctx, regie.NewID()))(w), int64(0))
 	w.must(w.Store.RemoveUploads(w.Ctx, time.Now().Add(time.Hour)))
 	_, err = w.Store.Blob(w.Ctx, sent.Blob) // its message holds it
