@@ -11,7 +11,7 @@ import (
 // what a feature needs.
 const (
 	maxProductLines = 85190
-	maxSupportLines = 13120
+	maxSupportLines = 13121
 	maxTestLines    = 68000
 	maxInterface    = 15
 )

@@ -33,7 +33,8 @@ func uploads(w *World) {
 	in.Message.Text, in.Message.Rich = "", []regie.Segment{{Text: "look "}, {Attachment: &sent}}
 	w.must(func() error { _, err := w.Store.Submit(w.Ctx, in); return err }())
 	w.equal("bytes of the session", resultOf(w.Store.AttachedBytes(w.Ctx, in.SessionID))(w), int64(7))
-	w.equal("the image", resultOf(w.Store.Attachment(w.Ctx, in.SessionID, sent.Blob))(w), store.AttachmentContent{Attachment: sent, Data: data})
+	w.equal("the image", resultOf(w.Store.Attachment(w.Ctx, in.SessionID, sent.Blob))(w),
+		store.AttachmentContent{Attachment: sent, Data: data})
 	_, err = w.Store.Attachment(w.Ctx, regie.NewID(), sent.Blob)
 	w.refused(regie.CodeNotFound, err)
 	w.equal("bytes of another", resultOf(w.Store.AttachedBytes(w.Ctx, regie.NewID()))(w), int64(0))
