@@ -113,13 +113,12 @@ type Attachment struct {
 	Size      int64  `json:"size"` // bytes
 }
 
-// Bounds of images, so that every vendor takes them (decision 18): the bytes of one, which grow by
-// a third on the wire, of all of a session, and the pixels of one.
+// The bounds of images, so that every vendor takes them (decision 18).
 const (
-	MaxImageBytes  = 3_932_160
-	MaxImagesBytes = 15 << 20
-	MaxImageSide   = 8000
-	MaxImagePixels = 25_000_000
+	MaxImageBytes  = 3_932_160  // of one; they grow by a third on the wire
+	MaxImagesBytes = 15 << 20   // of all of a session
+	MaxImageSide   = 8000       // pixels
+	MaxImagePixels = 25_000_000 // of one
 )
 
 // Segment is one piece of an enriched user message: text, an attachment, or an enrichment block

@@ -29,15 +29,15 @@ import (
 // engine does not answer, for example because it is suspended.
 type Client struct {
 	// The nouns of the service; sessions, rounds and approvals are methods of Client.
-	Agents     *Agents
-	Uploads    *Uploads
-	Workspaces *Workspaces
-	Catalog    *Catalog
-	Rules      *Rules
-	Undos      *Undos
-	Cache      *Cache
-	Tokens     *Tokens
-	Presence   *PresenceService
+	Agents      *Agents
+	Attachments *Attachments
+	Workspaces  *Workspaces
+	Catalog     *Catalog
+	Rules       *Rules
+	Undos       *Undos
+	Cache       *Cache
+	Tokens      *Tokens
+	Presence    *PresenceService
 
 	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
@@ -93,7 +93,7 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Agents, c.Uploads = &Agents{c}, &Uploads{c}
+	c.Agents, c.Attachments = &Agents{c}, &Attachments{c}
 	c.Workspaces, c.Catalog, c.Rules, c.Undos = &Workspaces{c}, &Catalog{c}, &Rules{c}, &Undos{c}
 	c.Cache, c.Tokens, c.Presence = &Cache{c}, &Tokens{c}, &PresenceService{c}
 	return c

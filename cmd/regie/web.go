@@ -13,11 +13,10 @@ import (
 
 // newWebCommand opens the web pages of the running server.
 func newWebCommand(env *environment) *cobra.Command {
-	var printOnly bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "web", Args: checkArgCount(0, 0),
 		Short: env.T("Open the web pages of regie serve in a browser"),
-		Long:  env.T("Make a link that logs one browser in, once, within 15 minutes, print it and open it. regie serve must run on this data directory."),
+		Long:  env.T("Make a link that logs one browser in, once, within 15 minutes, print it and open it. regie serve must run on this data directory; regie token browser only prints it."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			url, err := writeStore(cmd.Context(), env, func(conn *app.Conn) (string, error) {
 				link, err := conn.Tokens.LinkBrowser(cmd.Context())
@@ -26,18 +25,16 @@ func newWebCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !printOnly && openBrowser(cmd.Context(), url) != nil {
+			if openBrowser(cmd.Context(), url) != nil {
 				env.notef("no browser could be opened: open the link yourself")
 			}
 			_, err = fmt.Fprintln(env.stdout, url)
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&printOnly, "print", false, env.T("print the link without opening a browser"))
-	return cmd
 }
 
-// openBrowser opens an address in the person's browser.
+// openBrowser opens an address in the person's browser, which outlives this process.
 func openBrowser(ctx context.Context, url string) error {
 	name, args := "xdg-open", []string{url}
 	switch runtime.GOOS {
@@ -46,5 +43,5 @@ func openBrowser(ctx context.Context, url string) error {
 	case "windows":
 		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
 	}
-	return exec.CommandContext(ctx, name, args...).Start()
+	return exec.CommandContext(context.WithoutCancel(ctx), name, args...).Start()
 }

@@ -79,7 +79,7 @@ func (a *agent) uploadImage(ctx context.Context, image *sdk.ContentBlockImage) (
 	if image.Uri != nil {
 		name = path.Base(*image.Uri)
 	}
-	return a.Control.Uploads.Add(ctx, dispatch.Upload{Name: name, Data: data})
+	return a.Control.Attachments.Add(ctx, dispatch.Upload{Name: name, Data: data})
 }
 
 // workspacePath returns the path in the workspace that an address names.

@@ -181,7 +181,7 @@ func TestMode_AutoNamesSecret(t *testing.T) {
 	shell := func(id, command string) call {
 		return call{id, "shell__shell_exec", `{"command":` + strconv.Quote(command) + `}`}
 	}
-	commands := []string{"cat .env", "sh -c 'cat ./.env | rev'", "rm -rf .git", "ls sub/../.git/refs"}
+	commands := []string{"cat .env", "sh -c 'cat ./.env | rev'", "cat $PWD/.env", "rm -rf .git", "ls sub/../.git/refs"}
 	turns := []http.HandlerFunc{replyWith("", shell("z", "ls .gitignore"))}
 	for i, command := range commands {
 		turns = append(turns, replyWith("", shell(strconv.Itoa(i), command)))

@@ -39,7 +39,7 @@ func openTab(t *testing.T, language string) *tab {
 	} else if err != nil {
 		t.Skip("no Chromium here")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless,
 		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("accept-lang", language), chromedp.WindowSize(1440, 900))
@@ -68,7 +68,7 @@ func (b *tab) eval(expression string) (text string) {
 // wait waits until an expression is true.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
 		b.t.Fatalf("never true: %s (%v); the page:\n%s", expression, err, b.eval("document.body.innerText"))
@@ -275,21 +275,36 @@ the end`, "EVIL", foreign.URL)
 	}
 }
 
-// TestBrowser_Image pastes an image into the composer: its name shows, it is sent with the text,
-// and the page shows it.
+// TestBrowser_Image pastes an image into the composer of a new chat and drops another into that of
+// the chat: their names show, they are sent with the text, and the page shows them.
 func TestBrowser_Image(t *testing.T) {
 	t.Parallel()
-	b := newHarness(t, newModel(t, replyWith("Hello."), replyWith("A picture.")))
+	b := newHarness(t, newModel(t, replyWith("A picture."), replyWith("Another.")))
 	page := openTab(t, "en")
 	page.login(b.servePages("127.0.0.1:0"))
-	page.begin("good morning")
-	page.shows("Hello.")
-	page.eval(`const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob("` +
-		base64.StdEncoding.EncodeToString(drawPNG(300, 200)) + `"), (c) => c.charCodeAt(0))], "shot.png", { type: "image/png" }));
-		document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", { clipboardData: all, bubbles: true, cancelable: true })), ""`)
-	page.wait(`document.querySelector(".chosen").textContent == "shot.png"`)
-	page.do(chromedp.SendKeys("#text", "What is this?\r"))
+	attach := func(name string, width int, event string) {
+		t.Helper()
+		page.eval(`const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob("` +
+			base64.StdEncoding.EncodeToString(drawPNG(width, 200)) + `"), (c) => c.charCodeAt(0))], "` + name + `", { type: "image/png" }));
+			const options = { clipboardData: all, dataTransfer: all, bubbles: true, cancelable: true }; ` + event + `, ""`)
+		page.wait(`document.querySelector(".chosen").textContent == "` + name + `"`)
+	}
+	shown := func(n, width int) {
+		t.Helper()
+		page.wait(fmt.Sprintf(`document.querySelectorAll(".picture img").length == %d && [...document.querySelectorAll(".picture img")].at(-1).naturalWidth == %d`, n, width))
+	}
+	attach("shot.png", 300, `document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", options))`)
+	page.do(chromedp.SendKeys("#text", "What is this?\r"), chromedp.WaitVisible("#items"))
 	page.shows("A picture.")
-	page.wait(`document.querySelector(".picture img")?.naturalWidth == 300 && document.querySelector(".chosen").textContent == "" && !document.querySelector(".sending")`)
+	shown(1, 300)
+	if title := page.eval(`document.querySelector("h1").textContent`); title != "What is this?" {
+		t.Errorf("the chat is called %q", title)
+	}
+	attach("other.png", 100, `if (document.getElementById("text").dispatchEvent(new DragEvent("dragover", options))) throw new Error("no place to drop");
+		document.getElementById("text").dispatchEvent(new DragEvent("drop", options))`)
+	page.do(chromedp.SendKeys("#text", "And this?\r"))
+	page.shows("Another.")
+	shown(2, 100)
+	page.wait(`document.querySelector(".chosen").textContent == "" && !document.querySelector(".sending")`)
 	page.screens("image-en")
 }

@@ -50,9 +50,9 @@ type Input struct {
 	// Sandboxed says that a sandbox works here, which the mode auto needs.
 	Mode                          regie.Mode
 	Undoable, Confined, Sandboxed bool
-	// Names is a path in the command that the sandbox does not protect, which the mode auto asks
-	// about.
-	Names string
+	// Unprotected is a path in the command that the sandbox does not protect: the mode auto asks
+	// about it.
+	Unprotected string
 
 	Levels []Level // in any order, any number
 	Policy Policy
@@ -252,15 +252,15 @@ func byMode(in *Input, others []regie.Ground) []regie.Ground {
 		return ground(regie.VerdictForbid, regie.Say("the session is in plan mode, which runs no actions"))
 	case in.Undoable && (auto || in.Mode == regie.ModeAcceptEdits):
 		return ground(regie.VerdictAllow, regie.Say("the mode %s allows changes of files that undo restores", string(in.Mode)))
-	case auto && in.Confined && in.Names == "":
+	case auto && in.Confined && in.Unprotected == "":
 		return ground(regie.VerdictAllow, regie.Say("the mode auto allows commands in the sandbox, without a network"))
 	case in.Mode != regie.ModeAuto || combine(others) != regie.VerdictAsk:
 		return nil
 	case !in.Sandboxed:
 		return ground(regie.VerdictAsk,
 			regie.Say("the mode auto asks here, because no sandbox works: regie doctor says why"))
-	case in.Names != "":
-		return ground(regie.VerdictAsk, regie.Say("the mode auto asks here: the command names %s", in.Names))
+	case in.Unprotected != "":
+		return ground(regie.VerdictAsk, regie.Say("the mode auto asks here: the command names %s", in.Unprotected))
 	case in.Runs:
 		return ground(regie.VerdictAsk,
 			regie.Say("the mode auto asks here: the command is not confined, or can reach the network"))

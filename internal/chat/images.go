@@ -26,7 +26,7 @@ func AttachImages(ctx context.Context, control Control, read func(path string) (
 			return nil, err
 		}
 		name := path.Base(filepath.ToSlash(block.Path))
-		attached, err := control.Uploads.Add(ctx, dispatch.Upload{Name: name, Data: data})
+		attached, err := control.Attachments.Add(ctx, dispatch.Upload{Name: name, Data: data})
 		if err != nil {
 			return nil, err
 		}

@@ -89,28 +89,28 @@ type core struct {
 
 // Service is the service of one engine. Its methods may be called from any goroutine.
 type Service struct {
-	Agents     *Agents
-	Uploads    *Uploads
-	Sessions   *Sessions
-	Rounds     *Rounds
-	Approvals  *Approvals
-	Rules      *Rules
-	Workspaces *Workspaces
-	Catalog    *Catalog
-	Undos      *Undos
-	Events     *Events
-	Cache      *Cache
-	Limits     *Limits
-	Users      *Users
-	Tokens     *Tokens
-	Presence   *PresenceService
+	Agents      *Agents
+	Attachments *Attachments
+	Sessions    *Sessions
+	Rounds      *Rounds
+	Approvals   *Approvals
+	Rules       *Rules
+	Workspaces  *Workspaces
+	Catalog     *Catalog
+	Undos       *Undos
+	Events      *Events
+	Cache       *Cache
+	Limits      *Limits
+	Users       *Users
+	Tokens      *Tokens
+	Presence    *PresenceService
 }
 
 // New returns a service.
 func New(config Config) *Service {
 	c := &core{Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{}}
 	return &Service{
-		Agents: &Agents{c}, Uploads: &Uploads{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c},
+		Agents: &Agents{c}, Attachments: &Attachments{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c},
 		Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},

@@ -287,9 +287,16 @@ func sessionName(name string) (string, error) {
 	return name, nil
 }
 
-// title names a session after its first message.
-func title(text string) string {
-	for line := range strings.Lines(text) {
+// title names a session after its first message, in which an image is its name.
+func title(in *dispatch.RunRequest) string {
+	named := *in
+	named.Segments = slices.Clone(in.Segments)
+	for i := range named.Segments {
+		if a := named.Segments[i].Attachment; a != nil {
+			named.Segments[i] = regie.Segment{Text: a.Name}
+		}
+	}
+	for line := range strings.Lines(said(&named)) {
 		runes := []rune(oneLine(line[:min(len(line), maxTitled)]))
 		if len(runes) > 60 {
 			return string(runes[:59]) + "…"

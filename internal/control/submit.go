@@ -115,7 +115,7 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 		return err
 	})
 	if err == nil && unnamed {
-		err = r.Store.Rename(ctx, in.SessionID, title(said(&in))) // one that was made before its first message
+		err = r.Store.Rename(ctx, in.SessionID, title(&in)) // one that was made before its first message
 	}
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq,
@@ -144,7 +144,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 		Command:         in.Command != "", History: imported(in), Results: in.Results,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, AgentVersion: terms.version,
-			Name: title(said(in)), Type: in.Type,
+			Name: title(in), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 			ApprovalMode: in.ApprovalMode, Origin: in.Origin, TokenID: in.TokenID,
 		},

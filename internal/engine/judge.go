@@ -85,7 +85,7 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 		j.addFlow(&in, target, inv)
 		var line tool.CommandLine
 		line, in.Runs = tool.Command(j.commit, target, inv)
-		in.Parts, in.Network, in.Confined, in.Names = line.Parts, line.Network, line.Confined, line.Names
+		in.Parts, in.Network, in.Confined, in.Unprotected = line.Parts, line.Network, line.Confined, line.Unprotected
 		in.Undoable = !in.Runs && tool.SidesOf(target).Changes != nil
 	}
 	judged := approval.Decide(in)

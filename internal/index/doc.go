@@ -4,7 +4,8 @@
 //
 // Goroutines. The methods of an Index may be called from any goroutine. An update starts workers
 // that read and cut files; they end before it returns, and the caller's goroutine alone writes. A
-// watch has one goroutine, which ends with the watch: at the next update or at Close. Several
+// watch has one goroutine and an empty file in the system's temporary directory, which end with the
+// watch: at the next update or at Close. Several
 // processes may use one file: readers never wait, writers take turns by a lock file.
 //
 // What can happen to the file:

@@ -177,9 +177,9 @@ type CommandLine struct {
 	// Network says that the call asks for the network, Confined that a sandbox without one holds
 	// it.
 	Network, Confined bool
-	// Names is a path in the command that a sandbox does not protect: of a secret file, or in a git
-	// directory, whose loss no undo restores. Empty where the command names none.
-	Names string
+	// Unprotected is a path in the command that a sandbox does not protect: of a secret file, or in
+	// a git directory, whose loss no undo restores. Empty where the command names none.
+	Unprotected string
 }
 
 // Sided is a Tool with sides, such as one made by New.

@@ -64,14 +64,8 @@ func (s *Site) beginChat(v *visit) error {
 	if err == nil {
 		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
 	}
-	if err != nil && !v.byScript() {
-		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
-	}
 	if err != nil {
-		return err
-	}
-	if v.byScript() {
-		v.w.Header().Set("Location", "/chats/"+session.String())
+		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
 	}
 	return v.done("/chats/" + session.String())
 }

@@ -17,17 +17,13 @@ func attachImages(v *visit, in *dispatch.RunRequest) error {
 	if v.r.MultipartForm == nil {
 		return nil
 	}
-	defer func() { _ = v.r.MultipartForm.RemoveAll() }() // what is left over goes with the process
 	for _, file := range v.r.MultipartForm.File["image"] {
-		if file.Size == 0 && file.Filename == "" { // as browsers send an empty field
-			continue
-		}
 		attached, err := attachImage(v, file)
 		if err != nil {
 			return err
 		}
 		if len(in.Segments) == 0 && in.Text != "" {
-			in.Segments = append(in.Segments, regie.Segment{Text: in.Text})
+			in.Segments = append(in.Segments, regie.Segment{Text: in.Text + "\n"})
 			in.Text = ""
 		}
 		in.Segments = append(in.Segments, regie.Segment{Attachment: &attached})
@@ -45,7 +41,7 @@ func attachImage(v *visit, file *multipart.FileHeader) (a regie.Attachment, err 
 	if err != nil {
 		return a, regie.Errorf(regie.CodeBadRequest, "the image cannot be read: %v", err)
 	}
-	return v.site.Service.Uploads.Add(v.r.Context(), dispatch.Upload{Name: file.Filename, Data: data})
+	return v.site.Service.Attachments.Add(v.r.Context(), dispatch.Upload{Name: file.Filename, Data: data})
 }
 
 // showImage serves an image of a chat. Nothing in it can run.
@@ -54,7 +50,7 @@ func (s *Site) showImage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	image, err := s.Service.Uploads.Get(v.r.Context(), id, v.r.PathValue("name"))
+	image, err := s.Service.Attachments.Get(v.r.Context(), id, v.r.PathValue("name"))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (s *Site) showRuns(v *visit) error {
 	for i := range rounds {
 		r := &rounds[i]
 		line := runLine{
-			ID: r.Round.ID, Chip: roundChip(v.text, &r.Round), Title: sanitize.Line(r.Text[:min(len(r.Text), 200)]),
+			ID: r.Round.ID, Chip: roundChip(v.text, &r.Round), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
 			Chat: v.sessionName(r.Session.Name), Session: r.Session.ID, At: r.Round.StartedAt,
 			Took: v.roundTook(&r.Round),
 			Cost: formatCost(v.text, r.Spent), Exchanges: r.Exchanges, Calls: r.Calls,

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"html/template"
 	"mime"
 	"net/http"
@@ -167,8 +168,12 @@ func (v *visit) readForm() error {
 		bound, parse = maxImageForm, func() error { return v.r.ParseMultipartForm(maxImageForm) } //nolint:gosec // the body is bounded below
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, bound)
-	if err := parse(); err != nil {
+	err := parse()
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return regie.Errorf(regie.CodeTooLarge, "the form is larger than %d KiB: put what is long into a file of the workspace", bound>>10)
+	}
+	if err != nil {
+		return regie.Errorf(regie.CodeBadRequest, "the form cannot be read: %v", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(v.r.PostForm.Get("csrf")), []byte(v.token)) != 1 {
 		return regie.Errorf(regie.CodeForbidden, "the form is not of this login: reload the page and try again")

@@ -158,7 +158,7 @@ func (b *thread) message(m *store.MessageView) {
 // personText returns the text of a person's message, without the images that it holds besides.
 func personText(m *regie.Message) string {
 	segments := slices.DeleteFunc(slices.Clone(m.Rich), func(s regie.Segment) bool { return s.Attachment != nil })
-	return sanitize.Strip(m.Text + regie.LinearText(segments))
+	return strings.TrimSpace(sanitize.Strip(m.Text + regie.LinearText(segments)))
 }
 
 // system shows what the system says to people; results stand at their calls.
@@ -265,7 +265,7 @@ func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 	if len(c.Executed) > 0 {
 		row.Executed = showArguments(c.Executed)
 	}
-	result := sanitize.Strip(c.Result[:min(len(c.Result), maxShown)])
+	result := sanitize.Strip(sanitize.Clip(c.Result, maxShown))
 	lines := strings.Split(strings.TrimRight(result, "\n"), "\n")
 	row.Head = strings.Join(lines[:min(len(lines), headLines)], "\n")
 	if len(lines) > headLines {
@@ -291,7 +291,7 @@ func callError(c *regie.Call) string {
 func showArguments(arguments []byte) string {
 	var fields map[string]any
 	if json.Unmarshal(arguments, &fields) != nil {
-		return sanitize.Strip(string(arguments[:min(len(arguments), maxShown)]))
+		return sanitize.Strip(sanitize.Clip(string(arguments), maxShown))
 	}
 	var lines []string
 	for name, value := range fields {
@@ -307,7 +307,7 @@ func showArguments(arguments []byte) string {
 	}
 	slices.Sort(lines)
 	all := strings.Join(lines, "\n")
-	return sanitize.Strip(all[:min(len(all), maxShown)])
+	return sanitize.Strip(sanitize.Clip(all, maxShown))
 }
 
 // footer adds the end of a round: when, how long, what it cost, and why where it did not answer.

@@ -235,6 +235,9 @@ func formatCost(t *i18n.Printer, s regie.Spending) string {
 	if s.Known {
 		return t.T("$%s", regie.Dollars(s.Cost))
 	}
+	if s.Cost > 0 {
+		return t.T("cost unknown, at least $%s", regie.Dollars(s.Cost))
+	}
 	return t.T("cost unknown")
 }
 

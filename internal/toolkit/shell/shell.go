@@ -146,7 +146,7 @@ func (k *toolkit) command(ctx context.Context, inv *tool.Invocation, a args) too
 		Network:  k.asksNetwork(a),
 		Confined: err == nil && found.Tier != sandbox.None && !k.box(a).Network(),
 	}
-	out.Names = k.unprotectedPath(inv, a)
+	out.Unprotected = k.unprotectedPath(inv, a)
 	l, ok := parseLine(a.Command)
 	dir, err := place(inv, a)
 	if !ok || err != nil {
@@ -161,8 +161,9 @@ func (k *toolkit) command(ctx context.Context, inv *tool.Invocation, a args) too
 // notInPath cuts a command into what may be paths.
 var notInPath = regexp.MustCompile(`[^\pL\pN._/~@+-]+`)
 
-// unprotectedPath returns a path in a command that names a file that may hold a secret, or lies in
-// a git directory. It reads the command as text: what a program opens by itself it does not see.
+// unprotectedPath returns a path in a command that is the name of a file that may hold a secret, or
+// lies in a git directory. It reads the command as text: what a program opens by itself it does not
+// see.
 func (k *toolkit) unprotectedPath(inv *tool.Invocation, a args) string {
 	root, err := workspace.Open(inv.Workspace.Root)
 	if err != nil {
@@ -173,12 +174,10 @@ func (k *toolkit) unprotectedPath(inv *tool.Invocation, a args) string {
 		if slices.Contains(strings.Split(word, "/"), ".git") {
 			return word
 		}
-		at, err := root.Place(path.Join(a.Cwd, word))
-		if err != nil || !at.Secret || word == "" {
-			continue
-		}
-		if _, isDir, err := root.Look(at.Path); err == nil && !isDir {
-			return at.Path
+		for _, name := range []string{path.Join(a.Cwd, word), path.Base(word)} { // the second also behind $PWD
+			if at, err := root.Place(name); err == nil && at.Secret {
+				return at.Path
+			}
 		}
 	}
 	return ""

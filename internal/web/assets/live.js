@@ -178,6 +178,9 @@ const attach = (event, transfer) => {
 };
 for (const form of document.querySelectorAll("form.composer")) {
   form.addEventListener("paste", (event) => attach(event, event.clipboardData));
+  form.addEventListener("dragover", (event) => {
+    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  });
   form.addEventListener("drop", (event) => attach(event, event.dataTransfer));
 }
 
@@ -225,7 +228,7 @@ const sendMessage = async (submitter) => {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.closest(".side") || form.method !== "post") return;
+  if (form.closest(".side") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
   event.preventDefault();
   const submitter = event.submitter;
   if (form === composer && !submitter?.hasAttribute("formaction")) return sendMessage(submitter);
@@ -246,9 +249,9 @@ document.addEventListener("change", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target === text && !event.shiftKey && !event.isComposing) {
+  if (event.key === "Enter" && event.target.matches?.(".composer textarea") && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    composer.requestSubmit(composer.querySelector("#send .primary"));
+    event.target.form.requestSubmit(event.target.form.querySelector(".primary"));
   }
   if (event.key === "Escape") {
     const menu = event.target.closest?.("details.menu[open]");

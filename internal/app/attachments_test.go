@@ -31,9 +31,9 @@ func drawPNG(width, height int) []byte {
 	return out.Bytes()
 }
 
-// TestUploads sends images over the interface: who uploaded one can send it, nobody else, and a
+// TestAttachments sends images over the interface: who uploaded one can send it, nobody else, and a
 // session takes no more than models do.
-func TestUploads(t *testing.T) {
+func TestAttachments(t *testing.T) {
 	t.Parallel()
 	b := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{replyWith("A picture.")}, 8)...))
 	h := b.serve("127.0.0.1:0")

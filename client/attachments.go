@@ -17,17 +17,17 @@ type (
 	AttachmentContent = store.AttachmentContent
 )
 
-// Uploads are the images that wait for their message, as control.Uploads.
-type Uploads struct{ client *Client }
+// Attachments are the images that wait for their message, as control.Attachments.
+type Attachments struct{ client *Client }
 
 // Add stores an image, PNG or JPEG, for a segment of a message that follows within a day. It
 // returns CodeBadRequest for any other file, and for an image that is too large.
-func (u *Uploads) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment, error) {
-	return ask[regie.Attachment](ctx, u.client, http.MethodPost, "/api/v1/attachments", in)
+func (a *Attachments) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment, error) {
+	return ask[regie.Attachment](ctx, a.client, http.MethodPost, "/api/v1/attachments", in)
 }
 
 // Get returns an image of a session's thread.
-func (u *Uploads) Get(ctx context.Context, session regie.ID, blob regie.Hash) (store.AttachmentContent, error) {
-	return ask[store.AttachmentContent](ctx, u.client, http.MethodGet,
+func (a *Attachments) Get(ctx context.Context, session regie.ID, blob regie.Hash) (store.AttachmentContent, error) {
+	return ask[store.AttachmentContent](ctx, a.client, http.MethodGet,
 		"/api/v1/sessions/"+session.String()+"/attachments/"+blob.String(), nil)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -24,13 +25,13 @@ const UploadsKept = 24 * time.Hour
 // maxImageName bounds the name of an image in bytes.
 const maxImageName = 200
 
-// Uploads are the images that wait for their message (decision 18).
-type Uploads struct{ *core }
+// Attachments are the images that wait for their message (decision 18).
+type Attachments struct{ *core }
 
 // Add stores an image for a segment of a message that follows. It returns CodeBadRequest for what
 // is no whole PNG or JPEG image, and for one beyond the bounds.
-func (u *Uploads) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment, error) {
-	caller, err := u.authorize(ctx, "upload_attachment")
+func (a *Attachments) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment, error) {
+	caller, err := a.authorize(ctx, "upload_attachment")
 	if err != nil {
 		return regie.Attachment{}, err
 	}
@@ -39,25 +40,25 @@ func (u *Uploads) Add(ctx context.Context, in dispatch.Upload) (regie.Attachment
 		return regie.Attachment{}, err
 	}
 	name := path.Base(strings.ReplaceAll(storable(in.Name), `\`, "/"))
-	if name = strings.ToValidUTF8(name[:min(len(name), maxImageName)], ""); name == "." || name == "/" {
+	if name = sanitize.Clip(name, maxImageName); name == "." || name == "/" {
 		name = "image." + kind
 	}
 	out := regie.Attachment{
 		Blob: regie.HashOf(in.Data), MediaType: "image/" + kind, Name: name, Size: int64(len(in.Data)),
 	}
-	return out, u.Store.SaveUpload(ctx, caller.Token.ID, out, in.Data)
+	return out, a.Store.SaveUpload(ctx, caller.Token.ID, out, in.Data)
 }
 
 // Get returns an image of a session's thread by its hash, or CodeNotFound.
-func (u *Uploads) Get(ctx context.Context, session regie.ID, blob string) (store.AttachmentContent, error) {
-	if _, err := u.authorize(ctx, "show_session", session); err != nil {
+func (a *Attachments) Get(ctx context.Context, session regie.ID, blob string) (store.AttachmentContent, error) {
+	if _, err := a.authorize(ctx, "show_session", session); err != nil {
 		return store.AttachmentContent{}, err
 	}
 	var hash regie.Hash
 	if err := hash.UnmarshalText([]byte(blob)); err != nil {
 		return store.AttachmentContent{}, regie.Errorf(regie.CodeBadRequest, "%q is not the hash of an image", blob)
 	}
-	return u.Store.Attachment(ctx, session, hash)
+	return a.Store.Attachment(ctx, session, hash)
 }
 
 // decoding lets one image at a time be decoded: a small file can take much memory.
