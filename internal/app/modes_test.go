@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/sandbox"
 )
 
 func planned(id string) call {
@@ -181,7 +183,7 @@ func TestMode_AutoNamesSecret(t *testing.T) {
 	shell := func(id, command string) call {
 		return call{id, "shell__shell_exec", `{"command":` + strconv.Quote(command) + `}`}
 	}
-	commands := []string{"cat .env", "sh -c 'cat ./.env | rev'", "cat $PWD/.env", "rm -rf .git", "ls sub/../.git/refs"}
+	commands := []string{"cat .env", "sh -c 'cat ./.env | rev'", "cat $PWD/.env", "rm -rf .git", "ls sub/../.git/refs", "true && git commit -m x"}
 	turns := []http.HandlerFunc{replyWith("", shell("z", "ls .gitignore"))}
 	for i, command := range commands {
 		turns = append(turns, replyWith("", shell(strconv.Itoa(i), command)))
@@ -208,4 +210,46 @@ func TestMode_AutoNamesSecret(t *testing.T) {
 	if view.Round.End != regie.EndAnswered {
 		t.Errorf("ended %s", view.Round.End)
 	}
+}
+
+// TestMode_AutoHidesSecrets hides secret files and git directories from a command that only the
+// mode allows, whatever its programs open; an approved one sees them.
+func TestMode_AutoHidesSecrets(t *testing.T) {
+	t.Parallel()
+	if needsSandbox(t) != sandbox.Bubblewrap {
+		t.Skip("bubblewrap does not work here")
+	}
+	b := newHarness(t, newModel(t,
+		replyWith("", runs("a", "cat deep/id_*sa; rm -rf .gi?/refs; echo moved > .gi?/HEAD; touch fresh", 20)),
+		replyWith("", runs("b", "cat deep/id_rsa && git tag v1", 20)),
+		replyWith("Done.")))
+	b.file("deep/id_rsa", "CANARY\n")
+	git := func(args ...string) {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "git", append([]string{"-C", b.root}, args...)...)
+		if said, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, said)
+		}
+	}
+	git("init", "-q")
+	git("-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "--allow-empty", "-m", "one")
+	conn := b.connect()
+	in := b.request(approval.Policy{})
+	in.ApprovalMode = regie.ModeAuto
+	run := b.send(conn, in)
+	asked := b.next(conn, run.SessionID, regie.ID{})
+	git("rev-parse", "HEAD")
+	_, err := conn.Decide(t.Context(), decide(asked, "1",
+		regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow}))
+	fatal(t, err)
+	view := b.await(conn, run)
+	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
+	unasked, approved := view.Exchanges[0].Calls[0].Result, view.Exchanges[1].Calls[0].Result
+	if strings.Contains(unasked, "CANARY") || !strings.Contains(unasked, "Read-only file system") {
+		t.Errorf("unasked, it read %s", unasked)
+	}
+	if !strings.Contains(approved, "CANARY") {
+		t.Errorf("approved, it read %s", approved)
+	}
+	git("rev-parse", "v1")
 }

@@ -23,17 +23,18 @@ func runs(id, command string, timeout int) call {
 	return call{id, "shell__shell_exec", string(arguments)}
 }
 
-// needsSandbox skips where commands cannot be confined; in CI they can.
-func needsSandbox(t *testing.T) {
+// needsSandbox skips where commands cannot be confined; in CI they can. It returns the tier.
+func needsSandbox(t *testing.T) sandbox.Tier {
 	t.Helper()
 	found := sandbox.New(sandbox.Config{Environ: os.Environ()}).Find(t.Context())
 	if found.Tier != sandbox.None {
-		return
+		return found.Tier
 	}
 	if os.Getenv("REGIE_CI") != "" && runtime.GOOS == "linux" {
 		t.Fatalf("CI confines commands, and nothing does here: %+v", found)
 	}
 	t.Skip("commands cannot be confined here")
+	return sandbox.None
 }
 
 // TestShellRules allows a command always: that one runs from then on, with any timeout and without

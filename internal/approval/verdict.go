@@ -83,6 +83,8 @@ type Judgement struct {
 	// ALLOW they are the rules and patterns that allow the call and, behind them, the defaults that
 	// they lift; none where nothing asked.
 	Grounds []regie.Ground
+	// ByMode says that the call, or a part of its command, is allowed by the session's mode alone.
+	ByMode bool
 }
 
 // Decide gives the verdict on a call of any kind (spec 4.4, decision 19). A round that goes on, and
@@ -97,9 +99,12 @@ func Decide(in Input) Judgement {
 		if one.Arguments = maps.Clone(in.Arguments); one.Arguments != nil {
 			one.Arguments[regie.FieldCommand] = part.String()
 		}
-		if judged := decideOne(one); i == 0 || judged.Verdict.Stricter(strictest.Verdict) {
+		judged := decideOne(one)
+		judged.ByMode = judged.ByMode || strictest.ByMode
+		if i == 0 || judged.Verdict.Stricter(strictest.Verdict) {
 			strictest = judged
 		}
+		strictest.ByMode = judged.ByMode
 	}
 	return strictest
 }
@@ -110,11 +115,12 @@ func decideOne(in Input) Judgement {
 		Tool: in.Tool, Arguments: in.Arguments, Runs: in.Runs,
 	}))
 	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), objections(&in), allowing(&in))
+	before := combine(grounds)
 	grounds = append(grounds, byMode(&in, grounds)...)
 	verdict := combine(grounds)
 	if verdict == regie.VerdictAllow {
 		sortGrounds(grounds, 1)
-		return Judgement{Verdict: verdict, Grounds: grounds}
+		return Judgement{Verdict: verdict, Grounds: grounds, ByMode: before != regie.VerdictAllow}
 	}
 	grounds = slices.DeleteFunc(grounds, func(g regie.Ground) bool { return g.Verdict == regie.VerdictAllow })
 	sortGrounds(grounds, -1)

@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 85190
+	maxProductLines = 85241
 	maxSupportLines = 13121
-	maxTestLines    = 68000
+	maxTestLines    = 68034
 	maxInterface    = 15
 )
 

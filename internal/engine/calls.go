@@ -132,6 +132,7 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 		if call.State.Settled() {
 			continue
 		}
+		inv.Unapproved = cb.judge.byMode[call.ID]
 		intent, problem := cb.prepareCall(ctx, target, inv)
 		if ctx.Err() != nil {
 			return nil, nil //nolint:nilerr // stopped while preparing: nothing has started, and the loop sees why

@@ -20,6 +20,7 @@ type judge struct {
 	rulesAt time.Time                       // when they were read
 	judged  map[regie.ID]approval.Judgement // of the calls that are to be put to a person
 	fresh   map[regie.ID]bool               // judged by this process, under the rules of now
+	byMode  map[regie.ID]bool               // allowed by the session's mode alone, when last judged
 	circles regie.Sentence                  // why the reply that was just planned ends the round (decision 30)
 }
 
@@ -99,6 +100,7 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 		})
 		judged = approval.Decide(in)
 	}
+	j.byMode[call.ID] = judged.ByMode && j.grantedVerdict(call) == regie.VerdictAllow
 	return judged
 }
 

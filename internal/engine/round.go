@@ -42,7 +42,10 @@ func newParts(s *roundState) *run {
 	r.call, r.runner, r.recovery, r.batch = &modelCall{run: r}, &toolRunner{run: r}, &recovery{r}, &callBatch{run: r}
 	r.planner, r.closer, r.enricher = &planner{r}, &closer{r}, &enricher{r}
 	r.hooks = &callHooks{run: r, ran: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{}}
-	r.judge = &judge{run: r, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}}
+	r.judge = &judge{
+		run: r, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{},
+		byMode: map[regie.ID]bool{},
+	}
 	r.asker = &asker{run: r}
 	return r
 }

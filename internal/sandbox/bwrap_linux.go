@@ -74,8 +74,8 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 		}
 	}
 	args = append(args, "--bind", c.Root, c.Root)
-	args = append(args, n.guardArgs()...)
-	for _, path := range s.maskedPaths(who) {
+	args = append(args, n.guardArgs(c.ReadOnlyGit)...)
+	for _, path := range slices.Concat(s.maskedPaths(who), c.Hidden) {
 		visible := isWithin(path, c.Root) || slices.ContainsFunc(readable,
 			func(dir string) bool { return isWithin(path, dir) })
 		if info, err := os.Lstat(path); err != nil || !visible {
@@ -102,8 +102,8 @@ func (s *Sandbox) insideHome() string {
 
 // guardArgs mounts read-only what git and Regie run or trust. A git directory is a mount point, so
 // a command cannot rename it. A link stays unmounted: the guard restores it, and its target has its
-// own mount.
-func (n *nests) guardArgs() (args []string) {
+// own mount. With wholeGit the command writes nothing in git directories.
+func (n *nests) guardArgs(wholeGit bool) (args []string) {
 	readOnly := func(name string) {
 		path := filepath.Join(n.root, name)
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
@@ -115,6 +115,10 @@ func (n *nests) guardArgs() (args []string) {
 	}
 	for _, git := range n.gits { // sorted: what lies in a read-only directory is opened after it
 		path := filepath.Join(n.root, git)
+		if wholeGit && git != "." {
+			readOnly(git)
+			continue
+		}
 		if git != "." {
 			args = append(args, "--bind", path, path)
 		}

@@ -66,6 +66,10 @@ type Command struct {
 	// checks the clock right before it becomes the command, so that a stop of this process cannot
 	// delay the start.
 	Left func() time.Duration
+	// Hidden are absolute paths in Root that the command may not read. ReadOnlyGit keeps it from
+	// writing in git directories. The tier Landlock can do neither.
+	Hidden      []string
+	ReadOnlyGit bool
 	// Output receives the command's output as it comes, bytes of any kind; nil drops it. It must
 	// not keep the slice.
 	Output func([]byte)

@@ -45,6 +45,9 @@ type Invocation struct {
 	MaxResult int
 	// Unattended says that the run has no viewer: an automation, or one that asks no person.
 	Unattended bool
+	// Unapproved says that the session's mode alone allows the call: no person and no rule did. It
+	// is set for Prepare.
+	Unapproved bool
 	// Left returns how long the call may still begin to act: later another process may have taken
 	// it for dead (spec 11.1). A tool that acts through a process of its own lets that one check
 	// the time, because its parent may be suspended meanwhile. Nil means for ever.
@@ -178,7 +181,8 @@ type CommandLine struct {
 	// it.
 	Network, Confined bool
 	// Unprotected is a path in the command that a sandbox does not protect: of a secret file, or in
-	// a git directory, whose loss no undo restores. Empty where the command names none.
+	// a git directory, whose loss no undo restores; or a git command that writes there. Empty where
+	// the command names none.
 	Unprotected string
 }
 

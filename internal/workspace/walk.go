@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
+
+	"github.com/regie-run/regie"
 )
 
 // WalkEntry is a file or a directory that a walk comes to.
@@ -81,23 +84,52 @@ const maxSecretWalk = 200_000
 // HoldsSecret reports whether a command in the workspace at root may read a secret there. It looks
 // at ignored files too, and counts what it cannot look at as one.
 func HoldsSecret(ctx context.Context, root string) bool {
+	found, err := secretPaths(ctx, root, 1)
+	return err != nil || len(found) > 0
+}
+
+// maxSecretPaths bounds what SecretPaths returns.
+const maxSecretPaths = 1000
+
+// SecretPaths returns the files and directories of the workspace at root that may hold a secret, as
+// absolute paths without links, ignored ones too. It fails where it cannot look at everything.
+func SecretPaths(ctx context.Context, root string) ([]string, error) {
+	found, err := secretPaths(ctx, root, maxSecretPaths+1)
+	if err == nil && len(found) > maxSecretPaths {
+		err = regie.Errorf(regie.CodeTooLarge, "the workspace has more than %d files that may hold a secret", maxSecretPaths)
+	}
+	return found, err
+}
+
+// secretPaths looks for secret files until it has found some of them.
+func secretPaths(ctx context.Context, root string, enough int) (found []string, err error) {
 	r, err := Open(root)
 	if err != nil {
-		return true
+		return nil, err
 	}
 	defer func() { _ = r.Close() }() // it was only read
 	top, err := r.openDir(".", false)
 	if err != nil {
-		return true
+		return nil, err
 	}
-	found := false
 	w := walker{ctx: ctx, entries: maxSecretWalk, take: func(*level, []string) error { return nil }}
 	w.wants = func(l *level, entry fs.DirEntry) bool {
 		protection := l.protectionOf(entry.Name())
-		found = found || protection == Secret
-		return protection != Internal && entry.IsDir()
+		if protection == Secret && len(found) < enough {
+			found = append(found, Resolved(filepath.Join(root, filepath.FromSlash(l.entryPath(entry.Name())))))
+		}
+		return protection != Internal && protection != Secret && entry.IsDir()
 	}
-	w.enter = func(*level, string) (bool, error) { return !found, enoughUnless(!found) }
-	err = w.walkDir(top)
-	return found || err != nil || w.passed.TooMany || w.passed.Unreadable > 0
+	w.enter = func(*level, string) (bool, error) {
+		more := len(found) < enough
+		return more, enoughUnless(more)
+	}
+	if err = w.walkDir(top); len(found) >= enough {
+		return found, nil
+	}
+	if err == nil && (w.passed.TooMany || w.passed.Unreadable > 0) {
+		err = regie.Errorf(regie.CodeTooLarge,
+			"the workspace cannot be searched for secret files: it has more than %d entries, or unreadable ones", maxSecretWalk)
+	}
+	return found, err
 }

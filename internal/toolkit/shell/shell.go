@@ -110,6 +110,9 @@ type intent struct {
 	Dir     string   `json:"cwd"`
 	// Tree names the snapshot of what the workspace held.
 	Tree regie.Hash `json:"tree,omitzero"`
+	// Guarded says that only the session's mode allows the command: secret files are hidden from it
+	// and git directories are read-only, where the sandbox can do that.
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // place is a command's directory, in the workspace without links.
@@ -161,16 +164,27 @@ func (k *toolkit) command(ctx context.Context, inv *tool.Invocation, a args) too
 // notInPath cuts a command into what may be paths.
 var notInPath = regexp.MustCompile(`[^\pL\pN._/~@+-]+`)
 
+// gitQueries are the git commands that change no repository.
+var gitQueries = []string{
+	"blame", "cat-file", "describe", "diff", "grep", "help", "log", "ls-files", "ls-tree", "merge-base", "rev-list",
+	"rev-parse", "shortlog", "show", "show-ref", "status", "version",
+}
+
 // unprotectedPath returns a path in a command that is the name of a file that may hold a secret, or
-// lies in a git directory. It reads the command as text: what a program opens by itself it does not
-// see.
+// lies in a git directory, or a git command that changes a repository. It reads the command as
+// text, so that a person is asked before the sandbox refuses; what a program opens by itself it
+// does not see.
 func (k *toolkit) unprotectedPath(inv *tool.Invocation, a args) string {
 	root, err := workspace.Open(inv.Workspace.Root)
 	if err != nil {
 		return ""
 	}
 	defer root.Close()
-	for _, word := range notInPath.Split(a.Command, -1) {
+	words := notInPath.Split(a.Command, -1)
+	for i, word := range words {
+		if path.Base(word) == "git" && i+1 < len(words) && !slices.Contains(gitQueries, words[i+1]) {
+			return "git " + words[i+1]
+		}
 		if slices.Contains(strings.Split(word, "/"), ".git") {
 			return word
 		}
@@ -276,7 +290,7 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 		return nil, err
 	}
 	argv, _ := literal(a.Command)
-	return json.Marshal(intent{Sandbox: k.label(found, a), Argv: argv, Dir: dir, Tree: tree})
+	return json.Marshal(intent{Sandbox: k.label(found, a), Argv: argv, Dir: dir, Tree: tree, Guarded: inv.Unapproved})
 }
 
 // run runs the command. It fails with NotDone only where the command was never started; after a
@@ -308,10 +322,17 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	if timeout <= 0 {
 		timeout = min(defaultTimeout, k.most)
 	}
+	var secrets []string
+	if intended.Guarded {
+		if secrets, err = workspace.SecretPaths(ctx, inv.Workspace.Root); err != nil {
+			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoSandbox,
+				"the mode auto cannot hide the secret files from the command: %w; ask for an approval in the mode ask", err)}
+		}
+	}
 	said, show := sandbox.NewExcerpt(excerpt), &shown{tell: inv.Output}
 	result, err := k.box(a).Run(ctx, sandbox.Command{
 		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)),
-		Tier: found.Tier, Timeout: timeout, Left: inv.Left,
+		Tier: found.Tier, Timeout: timeout, Left: inv.Left, Hidden: secrets, ReadOnlyGit: intended.Guarded,
 		Output: func(p []byte) {
 			_, _ = said.Write(p)
 			show.write(p)
