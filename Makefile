@@ -38,7 +38,8 @@ demo: ## the whole job without a key: real files, a real kill -9, a resume
 
 # Packages of npm by the folders of their lock files. A frontend of a folder proof-* runs in make proof alone.
 NPM = internal/toolkit/mcp/testdata/npm internal/mcpserver/testdata/npm internal/acp/testdata/npm \
-	internal/compat/testdata/npm internal/compat/testdata/anthropic internal/compat/testdata/openai
+	internal/compat/testdata/npm internal/compat/testdata/anthropic internal/compat/testdata/openai \
+	internal/app/testdata/npm
 NPM_PROOF = internal/compat/testdata/proof-anthropic internal/compat/testdata/proof-openai
 npm: ## the programs of npm that tests talk to: SDKs, conformance suites, coding frontends, as lock files pin them
 	for dir in $(NPM); do npm ci --prefix $$dir --ignore-scripts --no-audit --no-fund || exit 1; done

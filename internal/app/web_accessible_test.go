@@ -1,0 +1,85 @@
+package app_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// readAxe returns the source of axe-core; without the packages of npm the test is skipped.
+func readAxe(t *testing.T) string {
+	t.Helper()
+	source, err := os.ReadFile("testdata/npm/node_modules/axe-core/axe.min.js")
+	if err != nil && os.Getenv("REGIE_CI") != "" {
+		t.Fatalf("axe-core is required: make npm (%v)", err)
+	} else if err != nil {
+		t.Skip("no axe-core here: make npm")
+	}
+	return string(source)
+}
+
+// violations returns what axe-core has against the page as it is shown, for WCAG 2.2 AA.
+func (b *tab) violations() (found []string) {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })
+		.then((r) => JSON.stringify(r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target + " " + n.failureSummary))))`, chromedp.EvalAwaitPromise))
+	fatal(b.t, err)
+	fatal(b.t, json.Unmarshal([]byte(text), &found))
+	return found
+}
+
+// TestBrowser_Accessible has axe-core look at each page: once here; in each theme, language and
+// width for make proof.
+func TestBrowser_Accessible(t *testing.T) {
+	t.Parallel()
+	axe := readAxe(t)
+	languages, themes, widths := []string{"en"}, []string{"light"}, []int64{1280}
+	if os.Getenv("REGIE_PROOF") != "" {
+		languages, themes, widths = []string{"en", "fr"}, []string{"light", "dark"}, []int64{320, 1280}
+	}
+	for _, language := range languages {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, newModel(t,
+				replyWith("## Done\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```go\nfunc main() {}\n```\n\n- [one](https://example.com)", call{"l", "files__list_files", `{}`}),
+				replyWith("I write it.", call{"a", "files__write_file", `{"path":"a.txt","content":"a\nb\n"}`}),
+			)).servePagesWith(map[string]string{"rules/vat.yaml": "stripe: 627\n"})
+			b := openTab(t, language)
+			look := func(page string) {
+				t.Helper()
+				b.eval(axe + `; ""`)
+				for _, theme := range themes {
+					for _, width := range widths {
+						b.eval(`document.documentElement.dataset.theme = "` + theme + `"`)
+						b.do(chromedp.EmulateViewport(width, 900))
+						for _, found := range b.violations() {
+							t.Errorf("%s, %s, %d: %s", page, theme, width, found)
+						}
+					}
+				}
+				b.do(chromedp.ResetViewport())
+			}
+			visit := func(path string) {
+				t.Helper()
+				b.do(chromedp.Navigate(h.served.URL + path))
+				look(path)
+			}
+			b.do(chromedp.Navigate(h.served.Setup), chromedp.WaitVisible("button"))
+			look("setup")
+			b.login(h)
+			look("new chat")
+			b.begin("Look at the rules, then write a file")
+			b.do(chromedp.WaitVisible(".card.you .primary"))
+			look("chat")
+			for _, path := range []string{"/inbox", "/runs", "/chats/nothing"} {
+				visit(path)
+			}
+			b.do(chromedp.Navigate(h.served.URL+"/runs"), chromedp.Click("table.list a"), chromedp.WaitVisible(".exchanges"))
+			look("run")
+			b.do(chromedp.Navigate(h.served.URL + "/login"))
+			look("login")
+		})
+	}
+}
