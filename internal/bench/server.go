@@ -105,6 +105,10 @@ func (s *server) complete(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if bytes.Contains(body[:min(len(body), 4<<10)], []byte(`"model":"`+pacedModel+`"`)) {
+		s.streamPaced(w)
+		return
+	}
 	steps, run, err := readScript(body)
 	if err != nil {
 		http.Error(w, `{"error":{"message":"`+err.Error()+`"}}`, http.StatusBadRequest)
