@@ -57,12 +57,13 @@ const (
 	maxForm = 1 << 20
 	// policy lets a page load nothing but what this server serves.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+		"connect-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
+	"commands", "files", "keys", "models", "more", "stream",
 }
 
 // New returns the pages.
@@ -81,6 +82,7 @@ func New(c Config) *Site {
 		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
 		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
 		"GET /runs": s.showRuns, "GET /runs/{id}": s.showRun,
+		"GET /stream":      s.streamPages,
 		"POST /appearance": s.setAppearance,
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))

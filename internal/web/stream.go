@@ -22,6 +22,8 @@ const (
 	pause = 50 * time.Millisecond
 	// pauseOthers is the same for what happens in other chats.
 	pauseOthers = 500 * time.Millisecond
+	// goneEvent says that the page shows something that was removed.
+	goneEvent = "event: gone\ndata: {}\n\n"
 )
 
 // snapshot is all that a page shows and may change.
@@ -130,16 +132,22 @@ func (v *visit) stream(after int64, session regie.ID, load func(context.Context)
 	defer cancel()
 	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{}}
 	first, err := load(ctx)
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		startStream(v.w)
+		_ = p.write(goneEvent) // the client has gone if this fails
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	if after == first.Seq { // the page shows it
-		p.remember(first)
+		shown := *first
+		if v.r.URL.Query().Get("again") != "" { // but not what happened elsewhere since
+			shown.Regions = nil
+		}
+		p.remember(&shown)
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	startStream(v.w)
 	v.site.Open(1)
 	defer v.site.Open(-1)
 	notes, others := make(chan note), make(chan struct{}, 1)
@@ -215,7 +223,7 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			wake(pauseOthers)
 		case n := <-notes:
 			if n.err != nil || n.item.Event != nil && n.item.Event.Removes() {
-				_ = p.write("event: gone\ndata: {}\n\n") // the client has gone if this fails
+				_ = p.write(goneEvent) // the client has gone if this fails
 				return
 			}
 			stale = p.take(n.item) || stale
@@ -260,7 +268,7 @@ func (p *pageStream) take(i dispatch.Item) bool {
 func (p *pageStream) sync(ctx context.Context) error {
 	now, err := p.load(ctx)
 	if regie.CodeOf(err) == regie.CodeNotFound {
-		_ = p.write("event: gone\ndata: {}\n\n") // the stream ends anyway
+		_ = p.write(goneEvent) // the stream ends anyway
 	}
 	if err != nil {
 		return err

@@ -102,6 +102,25 @@ const live = (reply) => {
   toEnd();
 };
 
+// showGone says that the chat was deleted, and offers the draft that is left.
+const showGone = () => {
+  showProblem(composer, words.gone);
+  for (const button of composer.querySelectorAll(".tools button, .tools select")) button.disabled = true;
+  if (!text.value) return;
+  const copy = parse('<button type="button" class="link"></button>');
+  copy.textContent = words.copydraft;
+  copy.addEventListener("click", () => copyText(copy, text.value));
+  composer.querySelector(".problem").append(copy);
+};
+
+// copyText copies a text, and says so on the button for a moment.
+const copyText = async (button, copied) => {
+  const label = button.textContent;
+  await navigator.clipboard.writeText(copied);
+  button.textContent = words.copied;
+  setTimeout(() => { button.textContent = label; }, 2000);
+};
+
 const showProblem = (form, detail) => {
   form.querySelector(".problem")?.remove();
   if (!detail) return;
@@ -110,39 +129,82 @@ const showProblem = (form, detail) => {
   (form.querySelector(".card-foot, .tools") ?? form.lastElementChild).before(line);
 };
 
+// The stream: what the page shows comes through the worker that all tabs share, or by the page itself.
 let seq = "";
+let stopped = !words.stream; // nothing more comes: what the page shows was removed
 let source;
-const connect = () => {
-  if (!words.stream) return;
+let worker;
+let cut;
+let waits = []; // pieces of the reply that came while the tab was hidden
+
+const showConnection = (note) => {
+  clearTimeout(cut);
+  const show = (told) => {
+    document.body.classList.toggle("cut", Boolean(told));
+    if (told) say.dataset.cut = say.textContent = told;
+    else if (say.dataset.cut) { say.textContent = ""; delete say.dataset.cut; }
+  };
+  if (note === words.reconnecting) cut = setTimeout(show, 2000, note);
+  else show(note);
+};
+
+const showWaits = () => {
+  for (const reply of waits) live(reply);
+  waits = [];
+};
+document.addEventListener("visibilitychange", () => { if (!document.hidden) showWaits(); });
+
+const receive = {
+  open: () => showConnection(""),
+  cut: () => showConnection(words.reconnecting),
+  ended: () => showConnection(words.ended),
+  sync: (data, id) => {
+    if (id) seq = id;
+    waits = [];
+    sync(JSON.parse(data));
+  },
+  live: (data) => {
+    waits.push(JSON.parse(data));
+    if (!document.hidden) showWaits();
+  },
+  gone: () => {
+    stopped = true;
+    disconnect();
+    if (composer) showGone();
+  },
+};
+
+const disconnect = () => {
+  source?.close();
+  worker?.port.postMessage({});
+};
+
+const follow = () => {
   const address = new URL(words.stream, location.href);
-  if (seq) address.searchParams.set("after", seq);
+  if (seq) { address.searchParams.set("after", seq); address.searchParams.set("again", "yes"); }
   source = new EventSource(address);
-  let cut;
-  source.addEventListener("open", () => {
-    clearTimeout(cut);
-    if (say.dataset.cut) { say.textContent = ""; delete say.dataset.cut; }
-    document.body.classList.remove("cut");
-  });
-  source.addEventListener("sync", (event) => {
-    if (event.lastEventId) seq = event.lastEventId;
-    sync(JSON.parse(event.data));
-  });
-  source.addEventListener("live", (event) => live(JSON.parse(event.data)));
-  source.addEventListener("gone", () => {
-    source.close();
-    if (composer) showProblem(composer, words.gone);
-  });
+  for (const name of ["open", "sync", "live", "gone"]) {
+    source.addEventListener(name, (event) => receive[name](event.data, event.lastEventId));
+  }
   source.addEventListener("error", () => {
-    clearTimeout(cut);
-    cut = setTimeout(() => {
-      document.body.classList.add("cut");
-      say.textContent = words.reconnecting;
-      say.dataset.cut = "yes";
-    }, 2000);
-    if (source.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
+    receive.cut();
+    if (source.readyState === EventSource.CLOSED && !stopped) setTimeout(follow, 1000);
   });
 };
-addEventListener("pagehide", () => source?.close());
+
+const connect = () => {
+  if (stopped) return;
+  if (!window.SharedWorker) return follow();
+  try {
+    worker ??= new SharedWorker(words.worker);
+  } catch {
+    return follow();
+  }
+  worker.onerror = () => { if (!source) follow(); };
+  worker.port.onmessage = ({ data }) => receive[data.name](data.data, data.seq);
+  worker.port.postMessage({ stream: words.stream, seq, again: Boolean(seq) });
+};
+addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
 // send posts a form; its answer comes over the stream.
