@@ -85,19 +85,6 @@ func skillLines(env *environment, root string, set *app.SkillSet, line func(form
 	}
 }
 
-// customCommands returns the slash commands of a workspace, and the skills of the agent there.
-func customCommands(env *environment, root string) (out []chat.CustomCommand) {
-	for _, c := range app.Commands(env.config, root) {
-		out = append(out, chat.CustomCommand{Name: c.Name, About: c.Description, Expand: c.Expand})
-	}
-	for _, s := range app.Skills(env.config, root).Skills {
-		out = append(out, chat.CustomCommand{Name: s.Name, About: s.Description, Expand: func(typed string) string {
-			return strings.TrimSpace(env.T("Use the skill %s. %s", s.Name, typed))
-		}})
-	}
-	return out
-}
-
 // skillNotes writes the skills of a workspace into a chat, as they are at that moment.
 func skillNotes(env *environment, root string) func(note func(line string)) {
 	return func(note func(line string)) {

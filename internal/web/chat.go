@@ -8,36 +8,64 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // chatPage is a chat.
 type chatPage struct {
 	*frame
-	ID       regie.ID // zero: a new chat
-	Name     string
-	Chip     chip
-	Items    []item
-	Status   statusLine
-	Needs    []need
-	Plan     []planStep
-	Done     int // steps of the plan
-	Cost     string
-	Modes    []modeChoice
-	Mode     modeChoice
-	Busy     bool
-	Model    string
-	Draft    string
-	ClientID string
-	Altered  string // what verifying the log found
-	Earlier  int64  // from where older messages are shown; 0: none
-	Head     int64
+	ID         regie.ID // zero: a new chat
+	Name       string
+	Chip       chip
+	Items      []item
+	Status     statusLine
+	Needs      []need
+	Plan       []planStep
+	Done       int // steps of the plan
+	Cost       string
+	Modes      []modeChoice
+	Mode       modeChoice
+	Busy       bool
+	Paused     bool
+	Model      string
+	Draft      string
+	ClientID   string
+	Altered    string // what verifying the log found
+	Earlier    int64  // from where older messages are shown; 0: none
+	Head       int64
+	Workspace  regie.ID
+	Models     []modelChoice
+	Context    *contextMeter
+	Changes    []string // paths
+	ForkedFrom regie.ID
+	Answered   bool // the newest run has ended with its answer
 	// of a new chat
+	Agents     []agentChoice
 	Session    regie.ID
 	Workspaces []regie.Workspace
 	Jobs       []job
+}
+
+// modelChoice is a model that can answer the next message; an empty Value is that of the chat.
+type modelChoice struct {
+	Value, Name string
+	Chosen      bool
+}
+
+// agentChoice is an agent that can answer in a new chat.
+type agentChoice struct {
+	Name, Label string
+	Chosen      bool
+}
+
+// contextMeter is how much of what a prompt may hold the newest one held, in tokens.
+type contextMeter struct {
+	Used, Most string
+	Percent    int
 }
 
 // job is a first message to begin with, and what it does.
@@ -91,11 +119,47 @@ func (v *visit) renderNew(draft, problem string) error {
 			dispatch.WorkspaceRequest{Path: v.site.Root})
 		page.Workspaces = append(page.Workspaces, made)
 	}
+	if err == nil {
+		err = page.offerAgents(v)
+	}
 	if err != nil {
 		return err
 	}
 	v.render(statusOf(problem), "new", page)
 	return nil
+}
+
+// offerAgents lists the agents of the chosen workspace, which is put first.
+func (p *chatPage) offerAgents(v *visit) error {
+	at := slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool {
+		return w.ID.String() == cmp.Or(v.r.PostForm.Get("workspace_id"), v.r.URL.Query().Get("workspace"))
+	})
+	if at > 0 {
+		p.Workspaces[0], p.Workspaces[at] = p.Workspaces[at], p.Workspaces[0]
+	}
+	root := ""
+	if len(p.Workspaces) > 0 {
+		p.Workspace, root = p.Workspaces[0].ID, p.Workspaces[0].Root
+	}
+	agents, err := v.site.Service.Agents.List(v.r.Context(), dispatch.AgentFilter{Root: root})
+	wanted := cmp.Or(v.r.PostForm.Get("agent"), v.r.URL.Query().Get("agent"), control.MainAgent)
+	for i := range agents {
+		if a := &agents[i]; a.Problem == "" {
+			label := strings.TrimSuffix(sanitize.Line(a.Name)+" · "+sanitize.Line(a.Model), " · ")
+			p.Agents = append(p.Agents, agentChoice{a.Name, label, a.Name == wanted})
+		}
+	}
+	p.Models = modelChoices(v.text.T("Model of the agent"), "", cmp.Or(v.r.PostForm.Get("model"), v.r.URL.Query().Get("model")))
+	return err
+}
+
+// modelChoices are the model that a chat has by itself, by its name and value, and the chosen one.
+func modelChoices(name, own, chosen string) []modelChoice {
+	out := []modelChoice{{"", name, chosen == "" || chosen == own}}
+	if !out[0].Chosen {
+		out = append(out, modelChoice{chosen, sanitize.Line(chosen), true})
+	}
+	return out
 }
 
 // statusOf is the status of a page that shows a form again.
@@ -165,8 +229,12 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	page := &chatPage{
 		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary), Head: view.Head,
 		Modes: modeChoices(v.text, view.ApprovalMode), Altered: view.AuditError,
-		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent),
+		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent), Workspace: view.WorkspaceID,
 	}
+	if view.ForkedFrom != nil {
+		page.ForkedFrom = view.ForkedFrom.SessionID
+	}
+	page.describeModel(v, &view, rounds)
 	for _, mode := range page.Modes {
 		if mode.Chosen {
 			page.Mode = mode
@@ -184,7 +252,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	for i := range view.Pending {
 		b.pending(&view.Pending[i])
 	}
-	page.Items, page.Plan = b.items, b.plan
+	page.Items, page.Plan, page.Changes = b.items, b.plan, b.changes
 	if !shows(page.Items, about) {
 		f.Problem, f.About = problem, "send"
 	}
@@ -196,6 +264,29 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	page.needs(v, &inbox)
 	page.state(v, &view)
 	return page, b.err
+}
+
+// describeModel says which model answers next, and how full its context is.
+func (p *chatPage) describeModel(v *visit, view *store.SessionView, rounds []store.RoundSummary) {
+	chosen := v.r.URL.Query().Get("model")
+	most := 0
+	if len(rounds) > 0 {
+		newest := &rounds[0].Round
+		most = newest.Limits.ContextTokens
+		p.Answered = newest.End == regie.EndAnswered || newest.End == regie.EndCompleted
+		p.Model = newest.Model
+		chosen = cmp.Or(chosen, newest.Provider+"/"+newest.Model)
+	}
+	p.Models = modelChoices(sanitize.Line(view.Model), view.Provider+"/"+view.Model, chosen)
+	for _, m := range slices.Backward(view.Thread) {
+		if u := m.Message.Usage; u != nil && m.Message.AI != nil {
+			p.Context = &contextMeter{Used: formatTokens(u.Input)}
+			if most > 0 {
+				p.Context.Most, p.Context.Percent = formatTokens(int64(most)), min(100, int(u.Input*100/int64(most)))
+			}
+			return
+		}
+	}
 }
 
 // firstShown returns the index of the first message that the page shows.
@@ -253,13 +344,27 @@ func (p *chatPage) state(v *visit, view *store.SessionView) {
 		p.Status = statusLine{"work", "spin", t.T("Working"), strings.Trim(p.activeStep()+" · "+p.Cost, " ·")}
 	case regie.SessionWaitingValidation, regie.SessionWaitingResponse:
 		p.Status = statusLine{"you", "warn", t.T("Waits for you"), t.T("The clock and the cost stand still.")}
-	case regie.SessionQueued, regie.SessionWaitingNetwork, regie.SessionWaitingProvider, regie.SessionWaitingTask,
-		regie.SessionPaused:
-		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, ""}
+	case regie.SessionQueued:
+		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("Other chats run first. It starts by itself.")}
+	case regie.SessionWaitingNetwork:
+		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("It is tried again by itself. Nothing is lost.")}
+		for i := range view.Waits {
+			if w := &view.Waits[i]; w.Kind == regie.WaitNetwork {
+				p.Status.More = t.T("since %s", formatClock(w.Since)) + ". " + p.Status.More
+			}
+		}
+	case regie.SessionWaitingProvider, regie.SessionWaitingTask:
+		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("It goes on by itself.")}
+	case regie.SessionPaused:
+		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("Nothing runs. Resume it, or stop it.")}
+		p.Paused = true
 	default:
 		return
 	}
 	p.Busy = true
+	if p.Status.Class == "work" && v.retry.Word != "" {
+		p.Status = v.retry
+	}
 }
 
 // shows reports whether an item of a page is there.

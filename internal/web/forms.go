@@ -54,20 +54,18 @@ func (s *Site) beginChat(v *visit) error {
 		return err
 	}
 	in := v.message(session)
-	in.ApprovalMode = regie.Mode(v.field("mode"))
-	if err = attachImages(v, &in); in.Text == "" && len(in.Segments) == 0 {
-		err = errNoText
+	in.ApprovalMode, in.Agent = regie.Mode(v.field("mode")), v.field("agent")
+	to, root := "", ""
+	if in.WorkspaceID, err = regie.ParseID(v.field("workspace_id")); err == nil {
+		root, err = workspaceRoot(v, in.WorkspaceID)
 	}
 	if err == nil {
-		in.WorkspaceID, err = regie.ParseID(v.field("workspace_id"))
-	}
-	if err == nil {
-		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
+		to, err = s.submit(v, &in, root, true)
 	}
 	if err != nil {
 		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
 	}
-	return v.done("/chats/" + session.String())
+	return v.done(cmp.Or(to, "/chats/"+session.String()))
 }
 
 // sendMessage sends a message in a chat.
@@ -76,21 +74,38 @@ func (s *Site) sendMessage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	in := v.message(id)
-	if in.Text == "" {
-		return v.failForm("send", errNoText)
-	}
-	if _, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id}); err != nil {
+	summary, err := v.summary()
+	if err != nil {
 		return err
 	}
-	err = attachImages(v, &in)
-	if err == nil {
-		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
-	}
-	if err != nil {
+	in := v.message(id)
+	to, err := s.submit(v, &in, summary.Root, false)
+	switch {
+	case err != nil:
 		return v.failForm("send", err)
+	case to != "" && to != "/chats/"+id.String():
+		return v.leadTo(to)
 	}
 	return v.done("/chats/" + id.String())
+}
+
+// submit sends the message of a form to the chat, or obeys the command that it is, and returns the
+// page that this leads to.
+func (s *Site) submit(v *visit, in *dispatch.RunRequest, root string, isNew bool) (to string, err error) {
+	if to, err = obeyCommand(v, in, root, isNew); err != nil || to != "" {
+		return to, err
+	}
+	mentionFiles(v, in, root)
+	if err = attachImages(v, in); in.Text == "" && len(in.Segments) == 0 {
+		err = errNoText
+	}
+	if err == nil {
+		err = chooseModel(v, in)
+	}
+	if err == nil {
+		_, err = s.Service.Rounds.Submit(v.r.Context(), *in)
+	}
+	return "", err
 }
 
 // stopChat ends the chat's run.
@@ -150,10 +165,14 @@ func (s *Site) decide(v *visit) error {
 		return v.failForm(about, err)
 	}
 	decisions, err := v.decisions(&found.Approvals[0])
+	in := dispatch.DecideRequest{ApprovalID: id, Decisions: decisions, Request: requestID(id, decisions)}
+	if shown := v.field("shown"); err == nil && shown != "" {
+		if json.Unmarshal([]byte(shown), &in.Shown) != nil {
+			err = regie.Errorf(regie.CodeBadRequest, "the form does not say what was shown: open its page again")
+		}
+	}
 	if err == nil {
-		_, err = s.Service.Approvals.Decide(v.r.Context(), dispatch.DecideRequest{
-			ApprovalID: id, Decisions: decisions, Request: requestID(id, decisions),
-		})
+		_, err = s.Service.Approvals.Decide(v.r.Context(), in)
 	}
 	if err != nil {
 		return v.failForm(about, err)
@@ -172,6 +191,9 @@ func (v *visit) decisions(a *regie.Approval) (out []regie.Decision, err error) {
 		d := regie.Decision{CallID: r.CallID, Answer: answer}
 		if answer == regie.AnswerDeny {
 			d.Reason = v.field("reason")
+		}
+		if edited := v.field("arguments"); edited != "" && len(v.r.PostForm["call"]) == 1 {
+			d.Arguments = json.RawMessage(edited)
 		}
 		n, bad := strconv.Atoi(v.field("scope"))
 		if bad == nil && len(a.Reviews) == 1 && n >= 0 && n < len(r.Preview.Scopes) &&

@@ -21,19 +21,24 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
-// Config is what the pages show. Service and Secret are required.
+// Config is what the pages show. Service, Secret, Look and Commands are required.
 type Config struct {
 	Service *control.Service
 	// Root is the directory of the first chat's workspace; empty: none.
 	Root string
 	// Secret returns what only the caller of a request knows; the forms' tokens are made of it.
 	Secret func(*http.Request) string
+	// Look finds the files of the workspace at root that a message names, and Commands the slash
+	// commands there.
+	Look     func(root string) func(path string) (regie.EnrichmentBlock, bool)
+	Commands func(t *i18n.Printer, root string) []chat.CustomCommand
 	// Open is called with 1 when a stream opens and with -1 when it ends; it may be nil.
 	Open func(n int)
 }
@@ -63,7 +68,7 @@ const (
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
-	"commands", "files", "keys", "models", "more", "stream",
+	"more", "offers", "stream",
 }
 
 // New returns the pages.
@@ -73,6 +78,9 @@ func New(c Config) *Site {
 	}
 	s := &Site{Config: c, mux: http.NewServeMux(), stop: make(chan struct{})}
 	s.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	for pattern, serve := range chatRoutes() {
+		s.mux.HandleFunc(pattern, s.handle(serve))
+	}
 	for pattern, serve := range map[string]func(*visit) error{
 		"GET /{$}": s.showNew, "GET /chats/new": s.showNew, "POST /chats": s.beginChat,
 		"GET /chats/{id}": s.showChat, "GET /chats/{id}/stream": s.streamChat,
@@ -118,7 +126,8 @@ type visit struct {
 	r     *http.Request
 	text  *i18n.Printer
 	theme string
-	token string // of forms
+	token string     // of forms
+	retry statusLine // why a page that is followed waits for its model
 }
 
 const (

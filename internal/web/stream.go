@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 const (
@@ -81,12 +82,16 @@ func (s *Site) streamChat(v *visit) error {
 	if last, err := strconv.ParseInt(v.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
 		after = last
 	}
+	worked := false
 	return v.stream(after, id, func(ctx context.Context) (*snapshot, error) {
 		page, err := v.loadChat(ctx, id, "", "")
 		if err != nil {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Say: page.Status.Word, Seq: page.Head, Items: page.Items}
+		if worked = worked || page.Busy; worked && !page.Busy && page.Answered {
+			shown.Say = v.text.T("Answer ready")
+		}
 		if len(page.Needs) > 0 {
 			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
 		}
@@ -248,6 +253,8 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 // take takes an item in, and reports whether the page has changed otherwise than by the reply that
 // streams in.
 func (p *pageStream) take(i dispatch.Item) bool {
+	waited := p.v.retry
+	p.v.retry = waitForModel(p.v.text, &i)
 	if d := i.Delta; d != nil {
 		if d.CallID.IsZero() && d.Content != "" {
 			if id := "live-" + d.RoundID.String() + "-" + strconv.Itoa(d.Exchange); id != p.id {
@@ -255,13 +262,29 @@ func (p *pageStream) take(i dispatch.Item) bool {
 			}
 			p.text += d.Content
 		}
-		return false
+		return waited != p.v.retry
 	}
 	switch i.Event.Type {
 	case regie.EventMessage, regie.EventRound, regie.EventStreamReset:
 		p.id, p.text, p.blocks = "", "", nil
 	}
 	return true
+}
+
+// waitForModel says that the model is asked again later, or that it is silent.
+func waitForModel(t *i18n.Printer, i *dispatch.Item) statusLine {
+	var reset struct {
+		Code regie.Code `json:"code"`
+		Wait int64      `json:"wait_ms"`
+	}
+	switch {
+	case i.Delta != nil && i.Delta.Silent > 0:
+		return statusLine{"work", "clock", t.T("Working"), t.T("The model has sent nothing for %s s.", strconv.Itoa(i.Delta.Silent))}
+	case i.Event != nil && i.Event.Type == regie.EventStreamReset && json.Unmarshal(i.Event.Body, &reset) == nil:
+		at := i.Event.Time.Add(time.Duration(reset.Wait) * time.Millisecond).Local().Format(time.TimeOnly)
+		return statusLine{"work", "clock", t.T("Asks the model again at %s", at), string(reset.Code)}
+	}
+	return statusLine{}
 }
 
 // sync sends what the store says otherwise than the page.

@@ -40,10 +40,12 @@ type thread struct {
 	next      string
 	chat      string // its path
 
-	items []item
-	group *callGroup
-	plan  []planStep
-	err   error
+	items   []item
+	undone  bool // what is added is no longer part of the conversation
+	group   *callGroup
+	plan    []planStep
+	changes []string // paths of files that calls changed
+	err     error
 }
 
 // planStep is a step of the agent's plan.
@@ -72,7 +74,8 @@ type callRow struct {
 	Arguments         string
 	Executed          string
 	Head, Rest, Error string
-	Hidden            int // lines of Rest
+	Stale             string // in words
+	Hidden            int    // lines of Rest
 	Run               regie.ID
 }
 
@@ -80,7 +83,7 @@ type callRow struct {
 type bubble struct {
 	ID, ClientID string
 	At           time.Time
-	Text         string
+	Parts        []bubblePart
 	Blocks       []template.HTML
 	Images       []*regie.Attachment
 	Chat         string // the path of the chat
@@ -89,6 +92,9 @@ type bubble struct {
 	Superseded   bool
 	Form         formOf
 }
+
+// bubblePart is a text, or a file that the message names.
+type bubblePart struct{ Text, File string }
 
 // formOf is what a form in an item needs.
 type formOf struct{ Token, Next, Problem string }
@@ -112,8 +118,18 @@ func (b *thread) add(id, name string, data any) {
 
 // build makes the items of messages in their order.
 func (b *thread) build(messages []store.MessageView) {
+	undone := -1 // the first item that an undo took out of the conversation
 	for i := range messages {
 		m := &messages[i]
+		if m.Superseded != (undone >= 0) {
+			b.endGroup()
+			if m.Superseded {
+				undone = len(b.items)
+			} else {
+				undone = b.fold(undone)
+			}
+		}
+		b.undone = m.Superseded
 		b.message(m)
 		round := m.Message.RoundID
 		if i+1 == len(messages) || messages[i+1].Message.RoundID != round {
@@ -124,6 +140,21 @@ func (b *thread) build(messages []store.MessageView) {
 		}
 	}
 	b.endGroup()
+	if undone >= 0 {
+		b.fold(undone)
+	}
+}
+
+// fold makes one item of those that an undo took out of the conversation.
+func (b *thread) fold(from int) int {
+	items := slices.Clone(b.items[from:])
+	if b.items = b.items[:from]; len(items) > 0 {
+		b.add("s-"+items[0].ID, "item-fold", struct {
+			ID    string
+			Items []item
+		}{"s-" + items[0].ID, items})
+	}
+	return -1
 }
 
 func (b *thread) message(m *store.MessageView) {
@@ -132,7 +163,7 @@ func (b *thread) message(m *store.MessageView) {
 	switch {
 	case m.Message.Sender == regie.SenderUser:
 		b.endGroup()
-		show.Text, show.Images, show.Chat = personText(&m.Message), m.Message.Attachments(), b.chat
+		show.Parts, show.Images, show.Chat = personParts(&m.Message), m.Message.Attachments(), b.chat
 		b.add(id, "item-person", show)
 	case m.Message.AI != nil:
 		if text := m.Message.AI.Text(); strings.TrimSpace(text) != "" {
@@ -161,6 +192,22 @@ func personText(m *regie.Message) string {
 	return strings.TrimSpace(sanitize.Strip(m.Text + regie.LinearText(segments)))
 }
 
+// personParts is personText with the files that the message names.
+func personParts(m *regie.Message) (parts []bubblePart) {
+	if len(m.Rich) == 0 {
+		return []bubblePart{{Text: strings.TrimSpace(sanitize.Strip(m.Text))}}
+	}
+	for i := range m.Rich {
+		switch part := &m.Rich[i]; {
+		case part.Enrichment != nil:
+			parts = append(parts, bubblePart{File: sanitize.Line(part.Enrichment.Path)})
+		case part.Attachment == nil:
+			parts = append(parts, bubblePart{Text: sanitize.Strip(part.Text)})
+		}
+	}
+	return parts
+}
+
 // system shows what the system says to people; results stand at their calls.
 func (b *thread) system(id string, m *store.MessageView) {
 	s := m.Message.System
@@ -177,10 +224,11 @@ func (b *thread) system(id string, m *store.MessageView) {
 		return
 	}
 	b.endGroup()
-	b.add(id, "item-note", struct {
-		ID, Title string
-		Text      string
-	}{id, title, sanitize.Strip(s.Summary)})
+	undo := ""
+	if s.Undone != nil && s.Undone.Superseded != nil {
+		undo = b.chat + "/undo?target=" + s.Undone.UndoID.String()
+	}
+	b.add(id, "item-note", struct{ ID, Title, Text, Undo string }{id, title, sanitize.Strip(s.Summary), undo})
 }
 
 // calls adds calls to the group at the end, and what they ask of the person behind it.
@@ -192,6 +240,9 @@ func (b *thread) calls(id string, calls []regie.Call) {
 			if json.Unmarshal([]byte(c.Arguments), &plan) == nil {
 				b.plan = plan.Steps
 			}
+		}
+		if path := changedPath(c); path != "" && !b.undone && !slices.Contains(b.changes, path) {
+			b.changes = append(b.changes, path)
 		}
 		a := b.approvals[c.ID]
 		asks := a != nil && a.State == regie.ApprovalOpen && c.State == regie.CallAwaitingApproval
@@ -208,6 +259,17 @@ func (b *thread) calls(id string, calls []regie.Call) {
 	for i := range calls {
 		b.requests(&calls[i])
 	}
+}
+
+// changedPath returns the path of the file that a call changed.
+func changedPath(c *regie.Call) string {
+	switch c.Tool {
+	case "files.write_file", "files.edit_file", "files.delete_file":
+		if c.State == regie.CallSucceeded {
+			return sanitize.Line(store.About(c))
+		}
+	}
+	return ""
 }
 
 // requests adds what one call asks of the person.
@@ -260,6 +322,12 @@ func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 					row.Decided = v.decisionWords(r.Decision)
 				}
 			}
+		}
+	}
+	if c.Error != nil && c.Error.Code == regie.CodeStalePreview {
+		row.Stale = v.text.T("It is not what you saw any more. Nothing was done.")
+		if strings.HasPrefix(c.Tool, "files.") {
+			row.Stale = v.text.T("The file changed since you saw it. Nothing was written.")
 		}
 	}
 	if len(c.Executed) > 0 {
@@ -320,6 +388,10 @@ func (b *thread) footer(r *store.RoundSummary) {
 	if r.Calls > 0 {
 		calls = countCalls(b.v.text, r.Calls)
 	}
+	chat := b.chat
+	if b.undone {
+		chat = ""
+	}
 	id := "r-" + r.Round.ID.String()
 	b.add(id, "item-footer", struct {
 		ID                string
@@ -329,19 +401,20 @@ func (b *thread) footer(r *store.RoundSummary) {
 		End               chip
 		Ended             bool // with its answer
 		Note              string
+		Chat              string // its path; empty: the round was undone
+		Form              formOf
 	}{
 		id, r.Round.ID, r.Round.EndedAt, formatSpan(b.v.text, r.Round.EndedAt.Sub(r.Round.StartedAt)),
 		formatCost(b.v.text, r.Spent), calls, end,
-		r.Round.End == regie.EndAnswered || r.Round.End == regie.EndCompleted, note,
+		r.Round.End == regie.EndAnswered || r.Round.End == regie.EndCompleted, note, chat, b.form(id),
 	})
 }
 
 // pending adds a message that waits for its turn.
 func (b *thread) pending(m *store.MessageView) {
-	text := personText(&m.Message)
 	id := "p-" + m.Message.ID.String()
 	b.add(id, "item-person", bubble{
-		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: text, Pending: true,
+		ID: id, ClientID: m.Message.ClientID, At: m.Time, Parts: personParts(&m.Message), Pending: true,
 		Images: m.Message.Attachments(), Chat: b.chat,
 		MessageID: m.Message.ID, Form: b.form(id),
 	})

@@ -111,14 +111,14 @@ func TestRenderBlocks(t *testing.T) {
 // TestParseDiff numbers the lines of a diff.
 func TestParseDiff(t *testing.T) {
 	t.Parallel()
-	lines, added, removed := parseDiff("--- a\n+++ b\n@@ -11,2 +11,3 @@\n same\n-old\n+new\n+newer\n@@ -40 +41 @@\n-x\n")
+	lines, added, removed := parseDiff("--- a\n+++ b\n@@ -11,2 +11,3 @@\n same\n-a: 627\n+a: é\n+newer\n@@ -40 +41 @@\n-x\n")
 	want := []diffLine{
-		{"", "11", "11", "", "same"},
-		{"del", "12", "", "−", "old"},
-		{"add", "", "12", "+", "new"},
-		{"add", "", "13", "+", "newer"},
-		{"hunk", "", "", "", "…"},
-		{"del", "40", "", "−", "x"},
+		{"", "11", "11", "", "same", 0, 0},
+		{"del", "12", "", "−", "a: 627", 3, 6},
+		{"add", "", "12", "+", "a: é", 3, 5},
+		{"add", "", "13", "+", "newer", 0, 0},
+		{"hunk", "", "", "", "…", 0, 0},
+		{"del", "40", "", "−", "x", 0, 0},
 	}
 	if added != 2 || removed != 2 || len(lines) != len(want) {
 		t.Fatalf("%d added, %d removed: %v", added, removed, lines)

@@ -230,6 +230,14 @@ func formatSpan(t *i18n.Printer, d time.Duration) string {
 	}
 }
 
+// formatTokens formats a number of tokens, in thousands from a thousand on.
+func formatTokens(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatInt((n+500)/1000, 10) + " k"
+}
+
 // formatCost formats the cost of model calls; an unknown cost is never shown as 0.
 func formatCost(t *i18n.Printer, s regie.Spending) string {
 	if s.Known {

@@ -77,10 +77,21 @@ const sync = (update) => {
     const region = known.has(id) ? null : document.getElementById(id);
     if (region && !region.contains(document.activeElement?.closest("select, a"))) region.innerHTML = html;
   }
+  focusRequest(update);
+  const heading = document.querySelector(".bar h1");
+  if (composer && heading.textContent !== update.title) heading.textContent = heading.title = update.title;
   const waiting = document.querySelector("#nav .count")?.textContent;
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
   if (say.textContent !== update.say) say.textContent = update.say;
   toEnd();
+};
+
+// focusRequest goes to a request that is new, where the person writes nothing and is at nothing else.
+const focusRequest = (update) => {
+  const active = document.activeElement;
+  if (active !== document.body && (active !== text || text.value)) return;
+  const id = update.items.find((item) => update.html[item] && document.getElementById(item)?.querySelector(".card.you"));
+  if (id) document.getElementById(id).querySelector(".card.you").focus({ preventScroll: true });
 };
 
 const live = (reply) => {
@@ -218,6 +229,10 @@ const send = async (form, submitter) => {
   } catch {
     return words.reconnecting;
   }
+  if (response.status === 200) {
+    localStorage.removeItem(draftKey);
+    location.assign((await response.json()).to);
+  }
   if (response.ok) return "";
   if (response.status === 401) return words.ended;
   return (await response.json().catch(() => ({}))).detail ?? response.statusText;
@@ -246,10 +261,112 @@ for (const form of document.querySelectorAll("form.composer")) {
   form.addEventListener("drop", (event) => attach(event, event.dataTransfer));
 }
 
-const draftKey = composer ? `draft ${location.pathname}` : "";
-if (composer) {
-  text.value ||= localStorage.getItem(draftKey) ?? "";
-  text.addEventListener("input", () => localStorage.setItem(draftKey, text.value));
+// The draft is kept in this browser until the server has the message.
+const anyText = document.querySelector(".composer textarea");
+const draftKey = `draft ${composer ? location.pathname : "/chats/new"}`;
+if (anyText) {
+  anyText.value ||= localStorage.getItem(draftKey) ?? "";
+  anyText.addEventListener("input", () => {
+    if (anyText.value) localStorage.setItem(draftKey, anyText.value);
+    else localStorage.removeItem(draftKey);
+  });
+  anyText.addEventListener("paste", (event) => {
+    const size = event.clipboardData?.getData("text").length ?? 0;
+    showProblem(anyText.form, "");
+    if (size + anyText.value.length < 4_000_000) return;
+    event.preventDefault();
+    showProblem(anyText.form, anyText.form.dataset.large);
+  });
+  anyText.form.addEventListener("submit", () => { if (!composer) localStorage.removeItem(draftKey); });
+}
+
+// Suggestions: files behind @, commands behind /.
+const offers = document.getElementById("offers");
+let asked = 0;
+let picked = -1;
+
+// wordAt returns what stands before the cursor and can be completed.
+const wordAt = () => {
+  const before = anyText.value.slice(0, anyText.selectionStart);
+  if (/^\/(?!\/)[^\n]*$/.test(before)) return before;
+  return /(?:^|[\s([{<"'`«“,;:])(@"[^"\n]*|@[^\s"]*)$/.exec(before)?.[1] ?? "";
+};
+
+const pick = (at) => {
+  picked = at;
+  [...offers.children].forEach((option, i) => {
+    option.setAttribute("aria-selected", String(i === at));
+    if (i === at) option.scrollIntoView({ block: "nearest" });
+  });
+  if (at < 0) anyText.removeAttribute("aria-activedescendant");
+  else anyText.setAttribute("aria-activedescendant", `offer-${at}`);
+};
+
+const closeOffers = () => {
+  asked++;
+  offers.hidden = true;
+  pick(-1);
+};
+
+const acceptOffer = (at) => {
+  const insert = offers.children[at].dataset.insert;
+  const to = anyText.selectionStart;
+  const space = insert.endsWith("/") ? "" : " ";
+  anyText.setRangeText(insert + space, to - wordAt().length, to, "end");
+  anyText.dispatchEvent(new Event("input"));
+};
+
+const fetchOffers = async (word) => {
+  const workspace = anyText.form.elements.workspace_id?.value ?? anyText.dataset.workspace;
+  const response = await fetch(`/offers?${new URLSearchParams({ word, workspace })}`,
+    { headers: { Accept: "application/json" } }).catch(() => null);
+  return response?.ok ? response.json() : [];
+};
+
+const showOffers = async () => {
+  const word = wordAt();
+  if (!word) return closeOffers();
+  const mine = ++asked;
+  const list = await fetchOffers(word);
+  if (mine !== asked) return;
+  offers.replaceChildren(...list.map(({ insert, about }, i) => {
+    const option = parse('<li role="option"><strong></strong><span></span></li>');
+    option.id = `offer-${i}`;
+    option.dataset.insert = insert;
+    option.firstElementChild.textContent = insert;
+    option.lastElementChild.textContent = about ?? "";
+    return option;
+  }));
+  offers.hidden = !list.length;
+  pick(!list.length || list.some(({ insert }) => insert === word.trimEnd()) ? -1 : 0);
+};
+
+// offerKey obeys a key while suggestions show, and reports whether it was one for them.
+const offerKey = (key) => {
+  const count = offers.children.length;
+  if (key === "ArrowDown") pick((picked + 1) % count);
+  else if (key === "ArrowUp") pick((Math.max(picked, 0) + count - 1) % count);
+  else if (key === "Escape") closeOffers();
+  else if (key === "Tab" || (key === "Enter" && picked >= 0)) acceptOffer(Math.max(picked, 0));
+  else return false;
+  return true;
+};
+
+if (anyText) {
+  anyText.addEventListener("input", showOffers);
+  anyText.addEventListener("blur", closeOffers);
+  offers.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    const option = event.target.closest("[role=option]");
+    if (option) acceptOffer([...offers.children].indexOf(option));
+  });
+  const models = anyText.form.elements.model;
+  models.addEventListener("focus", async () => {
+    for (const { insert } of await fetchOffers("/model ")) {
+      const name = insert.slice("/model ".length);
+      if (![...models.options].some(({ value }) => value === name)) models.add(new Option(name, name));
+    }
+  }, { once: true });
 }
 
 // sendMessage shows a message at once, and takes it back where the server does not.
@@ -276,8 +393,9 @@ const sendMessage = async (submitter) => {
   text.value = "";
   showProblem(composer, "");
   const detail = await sending;
+  if (detail || typed.startsWith("/")) shown.remove();
   if (detail) {
-    shown.remove();
+    localStorage.setItem(draftKey, typed);
     text.value = typed + (text.value ? `\n${text.value}` : "");
     images.files = chosen;
     showChosen(composer);
@@ -290,7 +408,7 @@ const sendMessage = async (submitter) => {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.closest(".side") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
+  if (form.hasAttribute("data-plain") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
   event.preventDefault();
   const submitter = event.submitter;
   if (form === composer && !submitter?.hasAttribute("formaction")) return sendMessage(submitter);
@@ -308,20 +426,89 @@ document.addEventListener("change", (event) => {
     event.target.blur();
     event.target.form.requestSubmit();
   }
+  if (event.target.name === "workspace_id") location.assign(`/chats/new?workspace=${event.target.value}`);
 });
 
+// Copy takes the text of the answers since the person's last message.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  const parts = [];
+  for (let turn = button.closest(".turn"); turn && !turn.matches(".person"); turn = turn.previousElementSibling) {
+    if (turn.matches(".agent")) parts.unshift(turn.innerText.trim());
+  }
+  copyText(button.querySelector("span"), parts.join("\n\n"));
+});
+
+const goTo = (selector) => document.querySelector(selector)?.click();
+
+// moveTurn focuses the turn before or behind the one that has the focus.
+const moveTurn = (by) => {
+  const turns = [...list.children];
+  const at = turns.indexOf(document.activeElement.closest("#items > *"));
+  const turn = turns[at < 0 ? turns.length - 1 : Math.min(Math.max(at + by, 0), turns.length - 1)];
+  turn.tabIndex = -1;
+  turn.focus();
+};
+
+// close closes what is open, and reports whether there was anything.
+const closeOpen = () => {
+  const menu = document.activeElement.closest("details.menu[open]") ?? document.querySelector(".bar details.menu[open]");
+  if (menu) {
+    menu.open = false;
+    menu.firstElementChild.focus();
+  } else if (document.querySelector("#sheet:target, #side:target")) {
+    location.hash = "";
+  } else {
+    return false;
+  }
+  return true;
+};
+
+// cardKey obeys the single letters of a card: none decides in one stroke.
+const cardKey = (card, key) => {
+  if (/^[1-9]$/.test(key)) card.querySelectorAll(".option input")[key - 1]?.click();
+  if (key === "a") card.querySelector(".card-foot .primary")?.focus();
+  if (key === "d") {
+    const deny = card.querySelector("details.menu:has([value=deny])");
+    if (deny) { deny.open = true; deny.querySelector("input").focus(); }
+  }
+};
+
+// The page's keys: with Alt, with Ctrl.
+const altKeys = {
+  n: () => location.assign("/chats/new"),
+  i: () => location.assign("/inbox"),
+  a: () => document.querySelector(".card.you")?.focus(),
+  arrowup: () => moveTurn(-1),
+  arrowdown: () => moveTurn(1),
+};
+const controlKeys = {
+  k: () => goTo(".search-link"),
+  "/": () => document.getElementById("keys").showModal(),
+  ".": () => { location.hash = location.hash === "#sheet" ? "" : "sheet"; },
+  enter: () => document.activeElement.form?.requestSubmit(document.activeElement.form.querySelector(".primary")),
+};
+
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target.matches?.(".composer textarea") && !event.shiftKey && !event.isComposing) {
+  if (event.isComposing) return;
+  const writes = event.target.matches?.("input:not([type=radio], [type=checkbox]), textarea, select");
+  const key = /^Key/.test(event.code) && !/^[a-z]$/i.test(event.key) ? event.code.slice(3).toLowerCase() : event.key.toLowerCase();
+  const chosen = event.altKey && !event.ctrlKey ? altKeys[key] : (event.ctrlKey || event.metaKey) && !event.altKey && controlKeys[key];
+  if (event.target === anyText && !offers.hidden && offerKey(event.key)) {
+    event.preventDefault();
+  } else if (chosen) {
+    event.preventDefault();
+    chosen();
+  } else if (event.key === "Enter" && event.target === anyText && !event.shiftKey) {
     event.preventDefault();
     event.target.form.requestSubmit(event.target.form.querySelector(".primary"));
-  }
-  if (event.key === "Escape") {
-    const menu = event.target.closest?.("details.menu[open]");
-    if (menu) { menu.open = false; menu.firstElementChild.focus(); }
-  }
-  if (event.altKey && event.key.toLowerCase() === "a") {
-    document.querySelector(".card.you")?.focus();
-    event.preventDefault();
+  } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
+    if (!closeOpen()) goTo("#send .stop");
+  } else if (!writes && event.key === "?") {
+    controlKeys["/"]();
+  } else if (!writes && !event.ctrlKey && !event.metaKey && event.target.closest?.(".card")) {
+    cardKey(event.target.closest(".card"), key);
   }
 });
 

@@ -1,0 +1,87 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// editPage is where the arguments of a call are edited before it is allowed.
+type editPage struct {
+	*frame
+	Approval  regie.ID
+	Chat      string // its path
+	Call      regie.ID
+	Sentence  string
+	Arguments string
+	// Edited is what the edited call would do, and Shown what its preview was made from.
+	Edited *reviewPart
+	Exact  string // the edited arguments as they are allowed
+	Shown  string
+}
+
+// showEdit shows the arguments of a call for editing, and what the edited call would do.
+func showEdit(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	found, err := v.site.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{ID: id})
+	if err != nil {
+		return err
+	}
+	for i := range found.Approvals {
+		a := &found.Approvals[i]
+		for j := range a.Reviews {
+			if r := &a.Reviews[j]; r.CallID.String() == v.r.FormValue("call") && r.Decision == nil {
+				return renderEdit(v, a, r)
+			}
+		}
+	}
+	return regie.Errorf(regie.CodeNotFound, "there is no such call that waits for an answer")
+}
+
+func renderEdit(v *visit, a *regie.Approval, r *regie.Review) error {
+	f := v.newFrame("chats", v.text.T("Edit before you allow"))
+	page := editPage{
+		frame: f, Approval: a.ID, Chat: "/chats/" + a.SessionID.String(), Call: r.CallID,
+		Sentence: v.reviewPart(r).Sentence, Arguments: v.r.PostForm.Get("arguments"),
+	}
+	if v.r.Method == http.MethodPost {
+		if err := page.review(v); err != nil {
+			f.Problem = v.text.Error(err)
+		}
+	} else {
+		var indented bytes.Buffer
+		_ = json.Indent(&indented, r.Arguments, "", "  ") // what is no JSON is edited as it is
+		page.Arguments = indented.String()
+	}
+	if err := v.fillFrame(f); err != nil {
+		return err
+	}
+	v.render(statusOf(f.Problem), "edit", page)
+	return nil
+}
+
+// review looks at what the edited call would do; nothing is stored.
+func (p *editPage) review(v *visit) error {
+	if !json.Valid([]byte(p.Arguments)) {
+		return regie.Errorf(regie.CodeBadRequest, "the arguments are no JSON: check quotes, commas and brackets")
+	}
+	reviewed, err := v.site.Service.Approvals.Review(v.r.Context(), dispatch.DecideRequest{
+		ApprovalID: p.Approval,
+		Decisions:  []regie.Decision{{CallID: p.Call, Answer: regie.AnswerAllow, Arguments: []byte(p.Arguments)}},
+	})
+	if err != nil || len(reviewed.Reviews) != 1 {
+		return err
+	}
+	edited := &reviewed.Reviews[0]
+	part := v.reviewPart(edited)
+	shown, err := json.Marshal([]dispatch.ShownEdit{{CallID: p.Call, Preconditions: edited.Preview.Preconditions}})
+	p.Edited, p.Exact, p.Shown = &part, string(edited.Arguments), string(shown)
+	return err
+}
