@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 

@@ -15,16 +15,14 @@ type editPage struct {
 	*frame
 	Approval  regie.ID
 	Chat      string // its path
-	Call      regie.ID
-	Sentence  string
+	Part      reviewPart
 	Arguments string
-	// Edited is what the edited call would do, and Shown what its preview was made from.
-	Edited *reviewPart
-	Exact  string // the edited arguments as they are allowed
-	Shown  string
+	// Edited is what the edited call would do: with Exact as its arguments, made from Shown.
+	Edited       *reviewPart
+	Exact, Shown string
 }
 
-// showEdit shows the arguments of a call for editing, and what the edited call would do.
+// showEdit shows the arguments of a call for editing. A POST shows what the edited call would do.
 func showEdit(v *visit) error {
 	id, err := v.id()
 	if err != nil {
@@ -47,14 +45,10 @@ func showEdit(v *visit) error {
 
 func renderEdit(v *visit, a *regie.Approval, r *regie.Review) error {
 	f := v.newFrame("chats", v.text.T("Edit before you allow"))
-	page := editPage{
-		frame: f, Approval: a.ID, Chat: "/chats/" + a.SessionID.String(), Call: r.CallID,
-		Sentence: v.reviewPart(r).Sentence, Arguments: v.r.PostForm.Get("arguments"),
-	}
+	page := editPage{frame: f, Approval: a.ID, Chat: "/chats/" + a.SessionID.String(), Part: v.reviewPart(r)}
 	if v.r.Method == http.MethodPost {
-		if err := page.review(v); err != nil {
-			f.Problem = v.text.Error(err)
-		}
+		page.Arguments = v.r.PostForm.Get("arguments")
+		f.Problem = v.text.Error(page.review(v))
 	} else {
 		var indented bytes.Buffer
 		_ = json.Indent(&indented, r.Arguments, "", "  ") // what is no JSON is edited as it is
@@ -72,16 +66,15 @@ func (p *editPage) review(v *visit) error {
 	if !json.Valid([]byte(p.Arguments)) {
 		return regie.Errorf(regie.CodeBadRequest, "the arguments are no JSON: check quotes, commas and brackets")
 	}
-	reviewed, err := v.site.Service.Approvals.Review(v.r.Context(), dispatch.DecideRequest{
-		ApprovalID: p.Approval,
-		Decisions:  []regie.Decision{{CallID: p.Call, Answer: regie.AnswerAllow, Arguments: []byte(p.Arguments)}},
-	})
+	decision := regie.Decision{CallID: p.Part.CallID, Answer: regie.AnswerAllow, Arguments: []byte(p.Arguments)}
+	reviewed, err := v.site.Service.Approvals.Review(v.r.Context(),
+		dispatch.DecideRequest{ApprovalID: p.Approval, Decisions: []regie.Decision{decision}})
 	if err != nil || len(reviewed.Reviews) != 1 {
 		return err
 	}
 	edited := &reviewed.Reviews[0]
 	part := v.reviewPart(edited)
-	shown, err := json.Marshal([]dispatch.ShownEdit{{CallID: p.Call, Preconditions: edited.Preview.Preconditions}})
+	shown, err := json.Marshal([]dispatch.ShownEdit{{CallID: edited.CallID, Preconditions: edited.Preview.Preconditions}})
 	p.Edited, p.Exact, p.Shown = &part, string(edited.Arguments), string(shown)
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
-	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -38,34 +37,18 @@ type chatPage struct {
 	Earlier    int64  // from where older messages are shown; 0: none
 	Head       int64
 	Workspace  regie.ID
-	Models     []modelChoice
-	Context    *contextMeter
+	OwnModel   string   // that of the chat, or of its agent
+	NextModel  string   // what answers the next message; empty: the same
+	Used, Most int      // tokens of the newest prompt, and from how many on it is summarised
 	Changes    []string // paths
 	ForkedFrom regie.ID
 	Answered   bool // the newest run has ended with its answer
 	// of a new chat
-	Agents     []agentChoice
+	Agents     []dispatch.AgentView
+	Agent      string
 	Session    regie.ID
 	Workspaces []regie.Workspace
 	Jobs       []job
-}
-
-// modelChoice is a model that can answer the next message; an empty Value is that of the chat.
-type modelChoice struct {
-	Value, Name string
-	Chosen      bool
-}
-
-// agentChoice is an agent that can answer in a new chat.
-type agentChoice struct {
-	Name, Label string
-	Chosen      bool
-}
-
-// contextMeter is how much of what a prompt may hold the newest one held, in tokens.
-type contextMeter struct {
-	Used, Most string
-	Percent    int
 }
 
 // job is a first message to begin with, and what it does.
@@ -132,34 +115,20 @@ func (v *visit) renderNew(draft, problem string) error {
 // offerAgents lists the agents of the chosen workspace, which is put first.
 func (p *chatPage) offerAgents(v *visit) error {
 	at := slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool {
-		return w.ID.String() == cmp.Or(v.r.PostForm.Get("workspace_id"), v.r.URL.Query().Get("workspace"))
+		return w.ID.String() == v.r.FormValue("workspace_id")
 	})
 	if at > 0 {
 		p.Workspaces[0], p.Workspaces[at] = p.Workspaces[at], p.Workspaces[0]
 	}
-	root := ""
+	filter := dispatch.AgentFilter{}
 	if len(p.Workspaces) > 0 {
-		p.Workspace, root = p.Workspaces[0].ID, p.Workspaces[0].Root
+		p.Workspace, filter.Root = p.Workspaces[0].ID, p.Workspaces[0].Root
 	}
-	agents, err := v.site.Service.Agents.List(v.r.Context(), dispatch.AgentFilter{Root: root})
-	wanted := cmp.Or(v.r.PostForm.Get("agent"), v.r.URL.Query().Get("agent"), control.MainAgent)
-	for i := range agents {
-		if a := &agents[i]; a.Problem == "" {
-			label := strings.TrimSuffix(sanitize.Line(a.Name)+" · "+sanitize.Line(a.Model), " · ")
-			p.Agents = append(p.Agents, agentChoice{a.Name, label, a.Name == wanted})
-		}
-	}
-	p.Models = modelChoices(v.text.T("Model of the agent"), "", cmp.Or(v.r.PostForm.Get("model"), v.r.URL.Query().Get("model")))
+	p.Agent = cmp.Or(v.r.FormValue("agent"), control.MainAgent)
+	p.OwnModel, p.NextModel = v.text.T("Its model"), v.r.FormValue("model")
+	var err error
+	p.Agents, err = v.site.Service.Agents.List(v.r.Context(), filter)
 	return err
-}
-
-// modelChoices are the model that a chat has by itself, by its name and value, and the chosen one.
-func modelChoices(name, own, chosen string) []modelChoice {
-	out := []modelChoice{{"", name, chosen == "" || chosen == own}}
-	if !out[0].Chosen {
-		out = append(out, modelChoice{chosen, sanitize.Line(chosen), true})
-	}
-	return out
 }
 
 // statusOf is the status of a page that shows a form again.
@@ -268,23 +237,17 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 
 // describeModel says which model answers next, and how full its context is.
 func (p *chatPage) describeModel(v *visit, view *store.SessionView, rounds []store.RoundSummary) {
-	chosen := v.r.URL.Query().Get("model")
-	most := 0
-	if len(rounds) > 0 {
-		newest := &rounds[0].Round
-		most = newest.Limits.ContextTokens
-		p.Answered = newest.End == regie.EndAnswered || newest.End == regie.EndCompleted
-		p.Model = newest.Model
-		chosen = cmp.Or(chosen, newest.Provider+"/"+newest.Model)
+	p.OwnModel, p.NextModel = view.Provider+"/"+view.Model, v.r.URL.Query().Get("model")
+	if len(rounds) == 0 {
+		return
 	}
-	p.Models = modelChoices(sanitize.Line(view.Model), view.Provider+"/"+view.Model, chosen)
-	for _, m := range slices.Backward(view.Thread) {
-		if u := m.Message.Usage; u != nil && m.Message.AI != nil {
-			p.Context = &contextMeter{Used: formatTokens(u.Input)}
-			if most > 0 {
-				p.Context.Most, p.Context.Percent = formatTokens(int64(most)), min(100, int(u.Input*100/int64(most)))
-			}
-			return
+	newest := &rounds[0].Round
+	p.Answered = newest.End == regie.EndAnswered || newest.End == regie.EndCompleted
+	p.Model, p.Most = newest.Model, newest.Limits.ContextTokens
+	p.NextModel = cmp.Or(p.NextModel, newest.Provider+"/"+newest.Model)
+	for i := range view.Thread {
+		if m := &view.Thread[i].Message; m.AI != nil && m.Usage != nil {
+			p.Used = int(m.Usage.Input)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package web
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/regie-run/regie/internal/sanitize"
 )
@@ -69,8 +69,8 @@ func parseDiff(diff string) (lines []diffLine, added, removed int) {
 	return lines, added, removed
 }
 
-// markChanges marks what differs between the lines that a hunk removes and those that it puts in
-// their places.
+// markChanges marks the words that differ between the lines that a hunk removes and those that it
+// puts in their places.
 func markChanges(lines []diffLine) {
 	for i := 0; i < len(lines); i++ {
 		from := i
@@ -83,32 +83,27 @@ func markChanges(lines []diffLine) {
 	}
 }
 
-// markPair marks the middle of two lines that begin and end the same; lines that have little in
-// common are not marked.
+// markPair marks all between the words that two lines begin with and end with.
 func markPair(before, after *diffLine) {
-	a, b := before.Text, after.Text
-	head := 0
+	a, b := words.FindAllString(before.Text, -1), words.FindAllString(after.Text, -1)
+	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
 	}
-	for head > 0 && head < max(len(a), len(b)) && !startsRune(a, head) && !startsRune(b, head) {
-		head--
-	}
-	tail := 0
 	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	for tail > 0 && !startsRune(a, len(a)-tail) {
-		tail--
-	}
-	if 3*(head+tail) < min(len(a), len(b)) {
+	if head+tail == 0 {
 		return
 	}
-	before.From, before.To = head, len(a)-tail
-	after.From, after.To = head, len(b)-tail
+	for line, all := range map[*diffLine][]string{before: a, after: b} {
+		line.From = len(strings.Join(all[:head], ""))
+		line.To = len(line.Text) - len(strings.Join(all[len(all)-tail:], ""))
+	}
 }
 
-func startsRune(s string, at int) bool { return at >= len(s) || utf8.RuneStart(s[at]) }
+// words cuts a line into words and what stands between them.
+var words = regexp.MustCompile(`[\pL\pN_]+|[^\pL\pN_]`)
 
 // hunkStart reads the line numbers of a hunk's head.
 func hunkStart(head string) (before, after int) {

@@ -55,17 +55,14 @@ func (s *Site) beginChat(v *visit) error {
 	}
 	in := v.message(session)
 	in.ApprovalMode, in.Agent = regie.Mode(v.field("mode")), v.field("agent")
-	to, root := "", ""
-	if in.WorkspaceID, err = regie.ParseID(v.field("workspace_id")); err == nil {
-		root, err = workspaceRoot(v, in.WorkspaceID)
-	}
-	if err == nil {
-		to, err = s.submit(v, &in, root, true)
+	place, err := findPlace(v, v.field("workspace_id"))
+	if in.WorkspaceID = place.ID; err == nil {
+		err = s.submit(v, &in, place.Root)
 	}
 	if err != nil {
 		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
 	}
-	return v.done(cmp.Or(to, "/chats/"+session.String()))
+	return v.done("/chats/" + session.String())
 }
 
 // sendMessage sends a message in a chat.
@@ -74,63 +71,33 @@ func (s *Site) sendMessage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	summary, err := v.summary()
+	found, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id})
+	if err == nil && len(found) != 1 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no chat %s here", id)
+	}
 	if err != nil {
 		return err
 	}
 	in := v.message(id)
-	to, err := s.submit(v, &in, summary.Root, false)
-	switch {
-	case err != nil:
+	if err = s.submit(v, &in, found[0].Root); err != nil {
 		return v.failForm("send", err)
-	case to != "" && to != "/chats/"+id.String():
-		return v.leadTo(to)
 	}
 	return v.done("/chats/" + id.String())
 }
 
-// submit sends the message of a form to the chat, or obeys the command that it is, and returns the
-// page that this leads to.
-func (s *Site) submit(v *visit, in *dispatch.RunRequest, root string, isNew bool) (to string, err error) {
-	if to, err = obeyCommand(v, in, root, isNew); err != nil || to != "" {
-		return to, err
-	}
-	mentionFiles(v, in, root)
-	if err = attachImages(v, in); in.Text == "" && len(in.Segments) == 0 {
-		err = errNoText
-	}
+// submit sends the message of a form to a chat of the workspace at root.
+func (s *Site) submit(v *visit, in *dispatch.RunRequest, root string) error {
+	err := completeMessage(v, in, root)
 	if err == nil {
-		err = chooseModel(v, in)
+		err = attachImages(v, in)
+	}
+	if err == nil && in.Text == "" && len(in.Segments) == 0 {
+		err = errNoText
 	}
 	if err == nil {
 		_, err = s.Service.Rounds.Submit(v.r.Context(), *in)
 	}
-	return "", err
-}
-
-// stopChat ends the chat's run.
-func (s *Site) stopChat(v *visit) error {
-	id, err := v.id()
-	if err == nil {
-		_, err = s.Service.Sessions.Stop(v.r.Context(), id)
-	}
-	if err != nil {
-		return v.failForm("send", err)
-	}
-	return v.done("/chats/" + id.String())
-}
-
-// setMode sets the mode of a chat.
-func (s *Site) setMode(v *visit) error {
-	id, err := v.id()
-	if err == nil {
-		err = s.Service.Sessions.SetMode(v.r.Context(),
-			dispatch.SessionChange{SessionID: id, ApprovalMode: regie.Mode(v.field("mode"))})
-	}
-	if err != nil {
-		return v.failForm("send", err)
-	}
-	return v.done("/chats/" + id.String())
+	return err
 }
 
 // takeBack takes a message back that waits for its turn.

@@ -85,8 +85,7 @@ func New(c Config) *Site {
 		"GET /{$}": s.showNew, "GET /chats/new": s.showNew, "POST /chats": s.beginChat,
 		"GET /chats/{id}": s.showChat, "GET /chats/{id}/stream": s.streamChat,
 		"GET /chats/{id}/images/{name}": s.showImage,
-		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/stop": s.stopChat,
-		"POST /chats/{id}/mode": s.setMode, "POST /chats/{id}/take-back": s.takeBack,
+		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/take-back": s.takeBack,
 		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
 		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
 		"GET /runs": s.showRuns, "GET /runs/{id}": s.showRun,
@@ -300,7 +299,7 @@ func parseTemplates(language string) *template.Template {
 	text := catalogue{i18n.New(language)}
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t":     text.translate,
-		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil,
+		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil, "tokens": formatTokens,
 		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours

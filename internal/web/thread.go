@@ -83,7 +83,8 @@ type callRow struct {
 type bubble struct {
 	ID, ClientID string
 	At           time.Time
-	Parts        []bubblePart
+	Text         string
+	Rich         []regie.Segment
 	Blocks       []template.HTML
 	Images       []*regie.Attachment
 	Chat         string // the path of the chat
@@ -92,9 +93,6 @@ type bubble struct {
 	Superseded   bool
 	Form         formOf
 }
-
-// bubblePart is a text, or a file that the message names.
-type bubblePart struct{ Text, File string }
 
 // formOf is what a form in an item needs.
 type formOf struct{ Token, Next, Problem string }
@@ -163,7 +161,8 @@ func (b *thread) message(m *store.MessageView) {
 	switch {
 	case m.Message.Sender == regie.SenderUser:
 		b.endGroup()
-		show.Parts, show.Images, show.Chat = personParts(&m.Message), m.Message.Attachments(), b.chat
+		show.Text, show.Rich = personText(&m.Message), m.Message.Rich
+		show.Images, show.Chat = m.Message.Attachments(), b.chat
 		b.add(id, "item-person", show)
 	case m.Message.AI != nil:
 		if text := m.Message.AI.Text(); strings.TrimSpace(text) != "" {
@@ -190,22 +189,6 @@ func (b *thread) message(m *store.MessageView) {
 func personText(m *regie.Message) string {
 	segments := slices.DeleteFunc(slices.Clone(m.Rich), func(s regie.Segment) bool { return s.Attachment != nil })
 	return strings.TrimSpace(sanitize.Strip(m.Text + regie.LinearText(segments)))
-}
-
-// personParts is personText with the files that the message names.
-func personParts(m *regie.Message) (parts []bubblePart) {
-	if len(m.Rich) == 0 {
-		return []bubblePart{{Text: strings.TrimSpace(sanitize.Strip(m.Text))}}
-	}
-	for i := range m.Rich {
-		switch part := &m.Rich[i]; {
-		case part.Enrichment != nil:
-			parts = append(parts, bubblePart{File: sanitize.Line(part.Enrichment.Path)})
-		case part.Attachment == nil:
-			parts = append(parts, bubblePart{Text: sanitize.Strip(part.Text)})
-		}
-	}
-	return parts
 }
 
 // system shows what the system says to people; results stand at their calls.
@@ -241,7 +224,8 @@ func (b *thread) calls(id string, calls []regie.Call) {
 				b.plan = plan.Steps
 			}
 		}
-		if path := changedPath(c); path != "" && !b.undone && !slices.Contains(b.changes, path) {
+		changed := c.Kind == regie.KindAction && c.State == regie.CallSucceeded && strings.HasPrefix(c.Tool, "files.")
+		if path := sanitize.Line(store.About(c)); changed && !b.undone && !slices.Contains(b.changes, path) {
 			b.changes = append(b.changes, path)
 		}
 		a := b.approvals[c.ID]
@@ -259,17 +243,6 @@ func (b *thread) calls(id string, calls []regie.Call) {
 	for i := range calls {
 		b.requests(&calls[i])
 	}
-}
-
-// changedPath returns the path of the file that a call changed.
-func changedPath(c *regie.Call) string {
-	switch c.Tool {
-	case "files.write_file", "files.edit_file", "files.delete_file":
-		if c.State == regie.CallSucceeded {
-			return sanitize.Line(store.About(c))
-		}
-	}
-	return ""
 }
 
 // requests adds what one call asks of the person.
@@ -414,7 +387,7 @@ func (b *thread) footer(r *store.RoundSummary) {
 func (b *thread) pending(m *store.MessageView) {
 	id := "p-" + m.Message.ID.String()
 	b.add(id, "item-person", bubble{
-		ID: id, ClientID: m.Message.ClientID, At: m.Time, Parts: personParts(&m.Message), Pending: true,
+		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: personText(&m.Message), Rich: m.Message.Rich, Pending: true,
 		Images: m.Message.Attachments(), Chat: b.chat,
 		MessageID: m.Message.ID, Form: b.form(id),
 	})

@@ -89,7 +89,7 @@ const sync = (update) => {
 // focusRequest goes to a request that is new, where the person writes nothing and is at nothing else.
 const focusRequest = (update) => {
   const active = document.activeElement;
-  if (active !== document.body && (active !== text || text.value)) return;
+  if (active !== document.body && (active !== text || text.value.trim())) return;
   const id = update.items.find((item) => update.html[item] && document.getElementById(item)?.querySelector(".card.you"));
   if (id) document.getElementById(id).querySelector(".card.you").focus({ preventScroll: true });
 };
@@ -229,10 +229,6 @@ const send = async (form, submitter) => {
   } catch {
     return words.reconnecting;
   }
-  if (response.status === 200) {
-    localStorage.removeItem(draftKey);
-    location.assign((await response.json()).to);
-  }
   if (response.ok) return "";
   if (response.status === 401) return words.ended;
   return (await response.json().catch(() => ({}))).detail ?? response.statusText;
@@ -277,7 +273,11 @@ if (anyText) {
     event.preventDefault();
     showProblem(anyText.form, anyText.form.dataset.large);
   });
-  anyText.form.addEventListener("submit", () => { if (!composer) localStorage.removeItem(draftKey); });
+  anyText.form.addEventListener("submit", (event) => {
+    if (composer) return;
+    if (obeys()) event.preventDefault();
+    localStorage.removeItem(draftKey);
+  });
 }
 
 // Suggestions: files behind @, commands behind /.
@@ -316,6 +316,16 @@ const acceptOffer = (at) => {
   anyText.dispatchEvent(new Event("input"));
 };
 
+// localOffers are the page's own commands that a word begins, and their arguments that the page knows.
+const localOffers = (word) => {
+  const [command, argument] = word.split(" ", 2);
+  const select = argument !== undefined && { "/mode": "select[name=mode]", "/agent": "select[name=agent]" }[command];
+  const known = select
+    ? [...document.querySelectorAll(`${select} option`)].map(({ value, title }) => ({ insert: `${command} ${value}`, about: title }))
+    : [...document.getElementById("commands").content.children].map(({ dataset, textContent }) => ({ ...dataset, about: textContent }));
+  return known.filter(({ insert }) => insert.startsWith(word));
+};
+
 const fetchOffers = async (word) => {
   const workspace = anyText.form.elements.workspace_id?.value ?? anyText.dataset.workspace;
   const response = await fetch(`/offers?${new URLSearchParams({ word, workspace })}`,
@@ -327,7 +337,7 @@ const showOffers = async () => {
   const word = wordAt();
   if (!word) return closeOffers();
   const mine = ++asked;
-  const list = await fetchOffers(word);
+  const list = [...localOffers(word), ...await fetchOffers(word)];
   if (mine !== asked) return;
   offers.replaceChildren(...list.map(({ insert, about }, i) => {
     const option = parse('<li role="option"><strong></strong><span></span></li>');
@@ -369,14 +379,50 @@ if (anyText) {
   }, { once: true });
 }
 
+// commands are the slash commands that the page itself obeys.
+const commands = {
+  "/new": () => location.assign("/chats/new"),
+  "/help": () => document.getElementById("keys").showModal(),
+  "/agent": (name) => location.assign(`/chats/new?${new URLSearchParams({ agent: name })}`),
+  "/model": (name) => {
+    const { model } = anyText.form.elements;
+    if (name && ![...model.options].some(({ value }) => value === name)) model.add(new Option(name, name));
+    model.value = name;
+  },
+  "/mode": (name) => {
+    const mode = document.querySelector("select[name=mode]");
+    mode.value = name;
+    mode.dispatchEvent(new Event("change", { bubbles: true }));
+  },
+  "/undo": () => location.assign(`${location.pathname}/undo`),
+  "/fork": () => document.querySelector("#chat-menu form[action$=fork]").requestSubmit(),
+  "/stop": () => document.querySelector("#send .stop")?.click(),
+};
+
+// obeys carries out the command that was typed, and reports whether it was one of the page.
+const obeys = () => {
+  const [word] = anyText.value.trim().split(" ", 1);
+  const offered = [...document.getElementById("commands").content.children].some(({ dataset }) => dataset.insert === word);
+  if (!offered || !commands[word]) return false;
+  const rest = anyText.value.trim().slice(word.length).trim();
+  anyText.value = "";
+  localStorage.removeItem(draftKey);
+  commands[word](rest);
+  return true;
+};
+
 // sendMessage shows a message at once, and takes it back where the server does not.
 const sendMessage = async (submitter) => {
   const typed = text.value;
-  if (!typed.trim()) return;
+  if (!typed.trim() || obeys()) return;
+  if (typed.startsWith("/steer ")) {
+    text.value = typed.slice("/steer ".length);
+    submitter = composer.querySelector("[value=steer]") ?? submitter;
+  }
   const field = composer.elements.client_message_id;
   const shown = parse('<li class="turn person sending"><article><div class="bubble"></div></article></li>');
   shown.id = `sent-${field.value}`;
-  shown.querySelector(".bubble").textContent = typed.trim();
+  shown.querySelector(".bubble").textContent = text.value.trim();
   if (!document.querySelector(`[data-client="${field.value}"]`)) list.append(shown);
   following = true;
   toEnd();
@@ -393,8 +439,8 @@ const sendMessage = async (submitter) => {
   text.value = "";
   showProblem(composer, "");
   const detail = await sending;
-  if (detail || typed.startsWith("/")) shown.remove();
   if (detail) {
+    shown.remove();
     localStorage.setItem(draftKey, typed);
     text.value = typed + (text.value ? `\n${text.value}` : "");
     images.files = chosen;
@@ -426,7 +472,7 @@ document.addEventListener("change", (event) => {
     event.target.blur();
     event.target.form.requestSubmit();
   }
-  if (event.target.name === "workspace_id") location.assign(`/chats/new?workspace=${event.target.value}`);
+  if (event.target.name === "workspace_id") location.assign(`/chats/new?workspace_id=${event.target.value}`);
 });
 
 // Copy takes the text of the answers since the person's last message.
