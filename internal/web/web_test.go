@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -126,6 +128,23 @@ func TestParseDiff(t *testing.T) {
 	for i := range want {
 		if lines[i] != want[i] {
 			t.Errorf("line %d is %v, want %v", i, lines[i], want[i])
+		}
+	}
+}
+
+// TestWaitForModel: the status line says that the model is asked again, or sends nothing.
+func TestWaitForModel(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 9, 0, 0, 0, time.Local)
+	for want, item := range map[string]dispatch.Item{
+		"Asks the model again at 09:00:12 RATE_LIMITED": {Event: &regie.Event{
+			Type: regie.EventStreamReset, Time: at, Body: []byte(`{"code":"RATE_LIMITED","wait_ms":12000}`),
+		}},
+		"Working The model has sent nothing for 30 s.": {Delta: &dispatch.Delta{Silent: 30}},
+		" ": {Event: &regie.Event{Type: regie.EventMessage}},
+	} {
+		if got := waitForModel(i18n.New("en"), &item); got.Word+" "+got.More != want {
+			t.Errorf("%q, want %q", got.Word+" "+got.More, want)
 		}
 	}
 }
