@@ -51,7 +51,7 @@ func renderEdit(v *visit, a *regie.Approval, r *regie.Review) error {
 		f.Problem = v.text.Error(page.review(v))
 	} else {
 		var indented bytes.Buffer
-		_ = json.Indent(&indented, r.Arguments, "", "  ") // what is no JSON is edited as it is
+		_ = json.Indent(&indented, r.Arguments, "", "  ") // invalid JSON is edited unindented
 		page.Arguments = indented.String()
 	}
 	if err := v.fillFrame(f); err != nil {

@@ -158,7 +158,7 @@ func renderUndo(v *visit, in dispatch.UndoRequest, problem string) error {
 	for i := range plan.Previews {
 		p, path := &plan.Previews[i], plan.Files[i].Path
 		page.Files = append(page.Files, reviewPart{
-			Sentence: capitalize(sanitize.Line(v.text.Sentence(p.Sentence))), Warnings: v.sentences(p.Warnings),
+			Sentence: capitalize(sanitize.Line(v.text.Sentence(p.Sentence))), Warnings: sentences(v, p.Warnings),
 			fileDiff: parseFileDiff("f-"+path, path, p.Diff),
 		})
 		if c := p.Conflict; c != nil && (!in.Force || !c.Forceable) {

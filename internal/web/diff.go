@@ -102,7 +102,7 @@ func markPair(before, after *diffLine) {
 	}
 }
 
-// words cuts a line into words and what stands between them.
+// words cuts a line into words and the characters between them.
 var words = regexp.MustCompile(`[\pL\pN_]+|[^\pL\pN_]`)
 
 // hunkStart reads the line numbers of a hunk's head.

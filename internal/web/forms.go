@@ -17,7 +17,7 @@ import (
 // field returns a field of the form, without the spaces around it.
 func (v *visit) field(name string) string { return strings.TrimSpace(v.r.PostForm.Get(name)) }
 
-// failForm shows the page of a form again, with why it failed beside what it is about.
+// failForm shows the page of a form again, with the reason at the item that it is about.
 func (v *visit) failForm(about string, err error) error {
 	if v.byScript() {
 		return err
@@ -206,7 +206,7 @@ func (s *Site) answer(v *visit) error {
 	return v.done(v.next())
 }
 
-// resolve takes a person's word on a call whose outcome is unknown.
+// resolve takes a person's word on a call with an unknown outcome.
 func (s *Site) resolve(v *visit) error {
 	id, err := v.id()
 	if err == nil {

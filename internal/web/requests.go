@@ -87,7 +87,7 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	for _, ground := range r.Grounds {
 		part.Reasons = append(part.Reasons, sanitize.Line(v.text.Sentence(ground.Sentence)))
 	}
-	part.Warnings = v.sentences(r.Preview.Warnings)
+	part.Warnings = sentences(v, r.Preview.Warnings)
 	part.fileDiff = parseFileDiff("f-"+r.CallID.String(), store.About(&regie.Call{Arguments: string(r.Arguments)}),
 		r.Preview.Diff)
 	if d := r.Decision; d != nil {

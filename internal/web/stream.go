@@ -271,7 +271,7 @@ func (p *pageStream) take(i dispatch.Item) bool {
 	return true
 }
 
-// waitForModel says that the model is asked again later, or that it is silent.
+// waitForModel says that a model call is retried later, or that the model is silent.
 func waitForModel(t *i18n.Printer, i *dispatch.Item) statusLine {
 	var reset struct {
 		Code regie.Code `json:"code"`

@@ -249,8 +249,8 @@ func formatCost(t *i18n.Printer, s regie.Spending) string {
 	return t.T("cost unknown")
 }
 
-// sentences are some in the person's language.
-func (v *visit) sentences(list []regie.Sentence) (out []string) {
+// sentences translates some.
+func sentences(v *visit, list []regie.Sentence) (out []string) {
 	for _, one := range list {
 		out = append(out, sanitize.Line(v.text.Sentence(one)))
 	}

@@ -283,6 +283,7 @@ if (anyText) {
 // Suggestions: files behind @, commands behind /.
 const offers = document.getElementById("offers");
 let asked = 0;
+let offered = ""; // the word that the suggestions complete
 let picked = -1;
 
 // wordAt returns what stands before the cursor and can be completed.
@@ -333,12 +334,8 @@ const fetchOffers = async (word) => {
   return response?.ok ? response.json() : [];
 };
 
-const showOffers = async () => {
-  const word = wordAt();
-  if (!word) return closeOffers();
-  const mine = ++asked;
-  const list = [...localOffers(word), ...await fetchOffers(word)];
-  if (mine !== asked) return;
+const fillOffers = (word, list) => {
+  offered = word;
   offers.replaceChildren(...list.map(({ insert, about }, i) => {
     const option = parse('<li role="option"><strong></strong><span></span></li>');
     option.id = `offer-${i}`;
@@ -351,9 +348,21 @@ const showOffers = async () => {
   pick(!list.length || list.some(({ insert }) => insert === word.trimEnd()) ? -1 : 0);
 };
 
+const showOffers = async () => {
+  const word = wordAt();
+  if (!word) return closeOffers();
+  const mine = ++asked;
+  const known = localOffers(word);
+  if (known.length || !word.startsWith("@")) fillOffers(word, known);
+  if (/^\/.* /.test(word) && !word.startsWith("/model ")) return;
+  const found = await fetchOffers(word);
+  if (mine === asked) fillOffers(word, [...known, ...found]);
+};
+
 // offerKey obeys a key while suggestions show, and reports whether it was one for them.
 const offerKey = (key) => {
   const count = offers.children.length;
+  if (offered !== wordAt() && key !== "Escape") return false;
   if (key === "ArrowDown") pick((picked + 1) % count);
   else if (key === "ArrowUp") pick((Math.max(picked, 0) + count - 1) % count);
   else if (key === "Escape") closeOffers();
