@@ -74,7 +74,8 @@ func (p *popup) fetchFiles(m *model, word string) {
 	p.asks = true
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		var found []string
-		if place, err := m.Control.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: m.Request.Root, Here: true}); err == nil {
+		in := dispatch.WorkspaceRequest{Path: m.Request.Root, Here: true}
+		if place, err := m.Control.Workspaces.Open(ctx, in); err == nil {
 			found = chat.FindFiles(ctx, m.Control.Workspaces.Query, place.ID, strings.TrimLeft(word, `@"`))
 		}
 		return func() {

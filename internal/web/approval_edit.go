@@ -74,7 +74,8 @@ func (p *editPage) review(v *visit) error {
 	}
 	edited := &reviewed.Reviews[0]
 	part := v.reviewPart(edited)
-	shown, err := json.Marshal([]dispatch.ShownEdit{{CallID: edited.CallID, Preconditions: edited.Preview.Preconditions}})
+	seen := dispatch.ShownEdit{CallID: edited.CallID, Preconditions: edited.Preview.Preconditions}
+	shown, err := json.Marshal([]dispatch.ShownEdit{seen})
 	p.Edited, p.Exact, p.Shown = &part, string(edited.Arguments), string(shown)
 	return err
 }

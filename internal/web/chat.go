@@ -302,27 +302,31 @@ func (p *chatPage) needs(v *visit, inbox *store.Inbox) {
 // state says what the chat does now: never two things.
 func (p *chatPage) state(v *visit, view *store.SessionView) {
 	t := v.text
+	more, known := map[regie.SessionState]string{
+		regie.SessionActive:            strings.Trim(p.activeStep()+" · "+p.Cost, " ·"),
+		regie.SessionWaitingValidation: t.T("The clock and the cost stand still."),
+		regie.SessionWaitingResponse:   t.T("The clock and the cost stand still."),
+		regie.SessionQueued:            t.T("Other chats run first. It starts by itself."),
+		regie.SessionWaitingNetwork:    t.T("It is tried again by itself. Nothing is lost."),
+		regie.SessionWaitingProvider:   t.T("It goes on by itself."),
+		regie.SessionWaitingTask:       t.T("It goes on by itself."),
+		regie.SessionPaused:            t.T("Nothing runs. Resume it, or stop it."),
+	}[view.State]
+	if !known {
+		return
+	}
+	p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, more}
 	switch view.State {
 	case regie.SessionActive:
-		p.Status = statusLine{"work", "spin", t.T("Working"), strings.Trim(p.activeStep()+" · "+p.Cost, " ·")}
+		p.Status.Icon = "spin"
 	case regie.SessionWaitingValidation, regie.SessionWaitingResponse:
-		p.Status = statusLine{"you", "warn", t.T("Waits for you"), t.T("The clock and the cost stand still.")}
-	case regie.SessionQueued:
-		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("Other chats run first. It starts by itself.")}
-	case regie.SessionWaitingNetwork:
-		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("It is tried again by itself. Nothing is lost.")}
-		for i := range view.Waits {
-			if w := &view.Waits[i]; w.Kind == regie.WaitNetwork {
-				p.Status.More = t.T("since %s", formatClock(w.Since)) + ". " + p.Status.More
-			}
+		p.Status.Icon, p.Status.Word = "warn", t.T("Waits for you")
+	}
+	p.Paused = view.State == regie.SessionPaused
+	for i := range view.Waits {
+		if w := &view.Waits[i]; w.Kind == regie.WaitNetwork {
+			p.Status.More = t.T("since %s", formatClock(w.Since)) + ". " + more
 		}
-	case regie.SessionWaitingProvider, regie.SessionWaitingTask:
-		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("It goes on by itself.")}
-	case regie.SessionPaused:
-		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, t.T("Nothing runs. Resume it, or stop it.")}
-		p.Paused = true
-	default:
-		return
 	}
 	p.Busy = true
 	if p.Status.Class == "work" && v.retry.Word != "" {

@@ -45,7 +45,8 @@ var themes = []string{"light", "dark"}
 func (v *visit) newFrame(section, title string) *frame {
 	_, search := v.site.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/search"}})
 	return &frame{
-		Search: search != "/", Title: title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
+		Search: search != "/",
+		Title:  title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
 		Path: v.r.URL.Path,
 	}
 }

@@ -54,7 +54,8 @@ func (s *Site) streamPages(v *visit) error {
 		open.Go(func() {
 			s.mux.ServeHTTP(w, r)
 			if w.status >= http.StatusBadRequest {
-				shared.write(fmt.Appendf(nil, "event: %s failed\ndata: %d\n\n", w.place, w.status))
+				// the client has gone if this fails
+				_ = shared.write(fmt.Appendf(nil, "event: %s failed\ndata: %d\n\n", w.place, w.status))
 			}
 		})
 	}

@@ -279,7 +279,8 @@ func waitForModel(t *i18n.Printer, i *dispatch.Item) statusLine {
 	}
 	switch {
 	case i.Delta != nil && i.Delta.Silent > 0:
-		return statusLine{"work", "clock", t.T("Working"), t.T("The model has sent nothing for %s s.", strconv.Itoa(i.Delta.Silent))}
+		silent := t.T("The model has sent nothing for %s s.", strconv.Itoa(i.Delta.Silent))
+		return statusLine{"work", "clock", t.T("Working"), silent}
 	case i.Event != nil && i.Event.Type == regie.EventStreamReset && json.Unmarshal(i.Event.Body, &reset) == nil:
 		at := i.Event.Time.Add(time.Duration(reset.Wait) * time.Millisecond).Local().Format(time.TimeOnly)
 		return statusLine{"work", "clock", t.T("Asks the model again at %s", at), string(reset.Code)}

@@ -387,8 +387,8 @@ func (b *thread) footer(r *store.RoundSummary) {
 func (b *thread) pending(m *store.MessageView) {
 	id := "p-" + m.Message.ID.String()
 	b.add(id, "item-person", bubble{
-		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: personText(&m.Message), Rich: m.Message.Rich, Pending: true,
-		Images: m.Message.Attachments(), Chat: b.chat,
+		ID: id, ClientID: m.Message.ClientID, At: m.Time, Pending: true,
+		Text: personText(&m.Message), Rich: m.Message.Rich, Images: m.Message.Attachments(), Chat: b.chat,
 		MessageID: m.Message.ID, Form: b.form(id),
 	})
 }

@@ -171,7 +171,7 @@ const receive = {
   ended: () => showConnection(words.ended),
   sync: (data, id) => {
     if (id) seq = id;
-    waits = [];
+    showWaits();
     sync(JSON.parse(data));
   },
   live: (data) => {
@@ -472,7 +472,9 @@ document.addEventListener("submit", async (event) => {
   const detail = await send(form, submitter);
   form.removeAttribute("aria-busy");
   showProblem(form, detail);
-  if (!detail && form.closest(".card")) text?.focus({ preventScroll: true });
+  if (detail || !form.closest(".card")) return;
+  const next = [...document.querySelectorAll(".card.you")].find((card) => !card.contains(form));
+  (next ?? text)?.focus({ preventScroll: true });
 });
 
 document.addEventListener("change", (event) => {
@@ -539,7 +541,7 @@ const altKeys = {
   arrowdown: () => moveTurn(1),
 };
 const controlKeys = {
-  k: () => goTo(".search-link"),
+  k: document.querySelector(".search-link") && (() => goTo(".search-link")),
   "/": () => document.getElementById("keys").showModal(),
   ".": () => { location.hash = location.hash === "#sheet" ? "" : "sheet"; },
   enter: () => document.activeElement.form?.requestSubmit(document.activeElement.form.querySelector(".primary")),
