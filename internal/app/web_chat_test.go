@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // TestWebChat_Edit edits the arguments of a call, sees what that would do, and allows it.
@@ -217,4 +219,37 @@ func TestBrowser_Composer(t *testing.T) {
 	b.wait(`document.getElementById("text").value.trim() == "a draft"`)
 	b.screens("deleted-en")
 	b.do(chromedp.KeyEvent("n", chromedp.KeyModifiers(1)), chromedp.WaitVisible(".jobs"))
+}
+
+// TestBrowser_LoginEnds revokes the login of a page: it says so, and the draft is there after the
+// next login.
+func TestBrowser_LoginEnds(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, replyWith("Hello."))).servePages("127.0.0.1:0")
+	b := openTab(t, "en")
+	b.login(h)
+	b.begin("Good morning")
+	b.shows("Hello.")
+	chat := b.eval("location.href")
+	b.do(chromedp.SendKeys("#text", "half a sentence"))
+	conn := h.connect()
+	tokens, err := conn.Tokens.List(t.Context(), store.TokenFilter{})
+	fatal(t, err)
+	for i := range tokens {
+		if tokens[i].Kind == regie.TokenBrowser {
+			fatal(t, conn.Tokens.Revoke(t.Context(), control.RevokeTokensRequest{TokenIDs: []regie.ID{tokens[i].ID}}))
+		}
+	}
+	b.wait(`document.getElementById("say").textContent.startsWith("Your login ended.")`)
+	b.do(chromedp.SendKeys("#text", "\r"))
+	b.wait(`document.querySelector("#composer .problem")?.textContent.startsWith("Your login ended.")`)
+	link, err := h.engine.LinkBrowser(t.Context())
+	fatal(t, err)
+	b.do(chromedp.Navigate(link.URL), chromedp.Click("button"), chromedp.WaitVisible(".jobs"))
+	b.do(chromedp.Navigate(chat), chromedp.WaitVisible("#items"))
+	b.wait(`document.getElementById("text").value.trim() == "half a sentence"`)
+	b.do(chromedp.Navigate(h.served.URL+"/more"), chromedp.WaitVisible(".page-form .keys"))
+	b.screens("more-en")
+	b.do(chromedp.Navigate(h.served.URL+"/chats/new#side"), chromedp.WaitVisible(".jobs"))
+	b.screens("drawer-en")
 }
