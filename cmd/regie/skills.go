@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
@@ -83,19 +81,6 @@ func skillLines(env *environment, root string, set *app.SkillSet, line func(form
 		line("! %s",
 			env.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them", skills))
 	}
-}
-
-// customCommands returns the slash commands of a workspace, and the skills of the agent there.
-func customCommands(env *environment, root string) (out []chat.CustomCommand) {
-	for _, c := range app.Commands(env.config, root) {
-		out = append(out, chat.CustomCommand{Name: c.Name, About: c.Description, Expand: c.Expand})
-	}
-	for _, s := range app.Skills(env.config, root).Skills {
-		out = append(out, chat.CustomCommand{Name: s.Name, About: s.Description, Expand: func(typed string) string {
-			return strings.TrimSpace(env.T("Use the skill %s. %s", s.Name, typed))
-		}})
-	}
-	return out
 }
 
 // skillNotes writes the skills of a workspace into a chat, as they are at that moment.

@@ -21,9 +21,11 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/mcpserver"
 	"github.com/regie-run/regie/internal/web"
 	"github.com/regie-run/regie/internal/workspace"
@@ -207,7 +209,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}
 	pages := web.New(web.Config{
 		Service: e.service, Root: c.Root, Secret: httpapi.LoginSecret,
-		Open: func(n int) { out.open.Add(int64(n)) },
+		Open: func(n int) { out.open.Add(int64(n)) }, Look: Look,
+		Commands: func(t *i18n.Printer, root string) []chat.CustomCommand { return CustomCommands(e.config, t, root) },
 	})
 	handler := httpapi.Handler(httpapi.Config{
 		Service: e.service, Translate: translateError, Version: c.Version, Pages: pages,

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/trust"
@@ -171,6 +173,19 @@ func Commands(c config.Config, root string) []skill.Command {
 		return nil
 	}
 	return commandsOf(&content)
+}
+
+// CustomCommands are the slash commands of a workspace, and the skills of an agent there.
+func CustomCommands(c config.Config, t *i18n.Printer, root string) (out []chat.CustomCommand) {
+	for _, one := range Commands(c, root) {
+		out = append(out, chat.CustomCommand{Name: one.Name, About: one.Description, Expand: one.Expand})
+	}
+	for _, s := range Skills(c, root).Skills {
+		out = append(out, chat.CustomCommand{Name: s.Name, About: s.Description, Expand: func(typed string) string {
+			return strings.TrimSpace(t.T("Use the skill %s. %s", s.Name, typed))
+		}})
+	}
+	return out
 }
 
 func commandsOf(content *trust.Content) (out []skill.Command) {

@@ -308,3 +308,56 @@ func TestBrowser_Image(t *testing.T) {
 	page.wait(`document.querySelector(".chosen").textContent == "" && !document.querySelector(".sending")`)
 	page.screens("image-en")
 }
+
+// TestBrowser_SevenTabs opens more tabs than HTTP/1.1 has connections: all show an answer while it
+// is written, each that of its chat, and a further request works.
+func TestBrowser_SevenTabs(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	whole := replyWith(" and the rest.")
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(sent(r), "Begin two") {
+			replyWith("The first chat.")(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "Half of the answer"})
+		<-goOn
+		whole(w, r)
+	}, replyWith("The end."))
+	h := newHarness(t, m).servePages("127.0.0.1:0")
+	first := openTab(t, "en")
+	first.login(h)
+	first.begin("Begin one")
+	first.shows("The first chat.")
+	other := first.eval("location.pathname")
+	first.do(chromedp.Navigate(h.served.URL + "/"))
+	first.begin("Begin two")
+	first.shows("Half of the answer")
+	tabs := []*tab{first}
+	for n := range 6 {
+		ctx, end := chromedp.NewContext(first.ctx)
+		t.Cleanup(end)
+		one := &tab{t, ctx}
+		address := first.eval("location.href")
+		if n == 5 {
+			address = h.served.URL + other
+		}
+		one.do(chromedp.Navigate(address), chromedp.WaitVisible("#items"))
+		tabs = append(tabs, one)
+	}
+	for _, one := range tabs[:6] {
+		one.shows("Half of the answer")
+	}
+	close(goOn)
+	for _, one := range tabs[:6] {
+		one.shows("and the rest.")
+		one.wait(`document.querySelector(".turn.end")`)
+	}
+	if text := tabs[6].eval(`document.getElementById("items").innerText`); strings.Contains(text, "Half") {
+		t.Errorf("the other chat shows %s", text)
+	}
+	tabs[6].do(chromedp.SendKeys("#text", "And on\r"))
+	tabs[6].shows("The end.")
+	tabs[3].do(chromedp.Navigate(h.served.URL+"/runs"), chromedp.WaitVisible("table.list"))
+}

@@ -27,7 +27,7 @@ var arrows = []arrow{
 	{"internal/app", []string{".", "client", everything}, "the only importer of everything"},
 
 	{"internal/httpapi", []string{".", "internal/access", "internal/config", "internal/control", "internal/dispatch", "internal/httpread", "internal/sanitize", "internal/store"}, "a transport: requests in, views and events out"},
-	{"internal/web", []string{".", "internal/access", "internal/control", "internal/dispatch", "internal/httpread", "internal/i18n", "internal/sanitize", "internal/store"}, "a transport: the service as pages and forms"},
+	{"internal/web", []string{".", "internal/access", "internal/chat", "internal/control", "internal/dispatch", "internal/httpread", "internal/i18n", "internal/sanitize", "internal/store"}, "a transport: the service as pages and forms; @, / and the Markdown of an export are those of internal/chat"},
 	{"internal/compat", []string{
 		".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},

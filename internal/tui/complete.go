@@ -2,15 +2,12 @@ package tui
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/sanitize"
 )
 
 // maxOffers is how many things are offered together.
@@ -76,7 +73,11 @@ func (p *popup) fetchFiles(m *model, word string) {
 	}
 	p.asks = true
 	m.Do(chat.Beside, func(ctx context.Context) func() {
-		found := findFiles(ctx, m.Control, m.Request.Root, strings.TrimLeft(word, `@"`))
+		var found []string
+		in := dispatch.WorkspaceRequest{Path: m.Request.Root, Here: true}
+		if place, err := m.Control.Workspaces.Open(ctx, in); err == nil {
+			found = chat.FindFiles(ctx, m.Control.Workspaces.Query, place.ID, strings.TrimLeft(word, `@"`))
+		}
 		return func() {
 			p.asks = false
 			now, from := m.draft.wordAtCursor()
@@ -87,66 +88,12 @@ func (p *popup) fetchFiles(m *model, word string) {
 			default:
 				p.offers, p.picked, p.from = nil, 0, from
 				for _, path := range found {
-					insert := "@" + path
-					if strings.ContainsAny(path, " \t") {
-						insert = `@"` + path + `"`
-					}
-					p.offers = append(p.offers, offer{insert: insert})
+					p.offers = append(p.offers, offer{insert: chat.Mention(path)})
 				}
 				p.dropWritten(m, word)
 			}
 		}
 	})
-}
-
-// findFiles returns workspace paths that contain a name, in either case, up to the limit of the
-// engine's listing.
-func findFiles(ctx context.Context, control chat.Control, root, name string) []string {
-	if strings.ContainsAny(name, "*?[]{}\\") {
-		return nil
-	}
-	place, err := control.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: root, Here: true})
-	if err != nil {
-		return nil
-	}
-	slash := strings.LastIndexByte(name, '/')
-	dir, base := name[:max(0, slash)], name[slash+1:]
-	var pattern strings.Builder
-	for _, r := range base {
-		pattern.WriteString("[" + string(unicode.ToLower(r)) + string(unicode.ToUpper(r)) + "]")
-	}
-	arguments := map[string]string{}
-	switch {
-	case dir != "":
-		arguments = map[string]string{"path": dir, "pattern": pattern.String() + "*"}
-	case name != "":
-		arguments["pattern"] = "**/*" + pattern.String() + "*"
-	}
-	data, _ := json.Marshal(arguments) // texts
-	result, _ := control.Workspaces.Query(ctx, dispatch.QueryRequest{
-		WorkspaceID: place.ID, Tool: "files.list_files", Arguments: data,
-	})
-	return sortPaths(result.Content, base)
-}
-
-// sortPaths parses a listing of files and puts those first that have base as a prefix of their
-// name.
-func sortPaths(listing, base string) []string {
-	var first, rest []string
-	for line := range strings.SplitSeq(listing, "\n") {
-		name, _, file := strings.Cut(line, "\t")
-		// a note, or a name that cannot be typed
-		if !file && !strings.HasSuffix(name, "/") || strings.HasPrefix(name, `"`) || sanitize.Count(name) > 0 {
-			continue
-		}
-		last := strings.ToLower(strings.TrimSuffix(name, "/"))
-		if strings.HasPrefix(last[strings.LastIndexByte(last, '/')+1:], strings.ToLower(base)) {
-			first = append(first, name)
-		} else {
-			rest = append(rest, name)
-		}
-	}
-	return append(first, rest...)
 }
 
 // handleKey obeys a key while something is offered, and reports whether it was one for that.

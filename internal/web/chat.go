@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
@@ -16,25 +17,35 @@ import (
 // chatPage is a chat.
 type chatPage struct {
 	*frame
-	ID       regie.ID // zero: a new chat
-	Name     string
-	Chip     chip
-	Items    []item
-	Status   statusLine
-	Needs    []need
-	Plan     []planStep
-	Done     int // steps of the plan
-	Cost     string
-	Modes    []modeChoice
-	Mode     modeChoice
-	Busy     bool
-	Model    string
-	Draft    string
-	ClientID string
-	Altered  string // what verifying the log found
-	Earlier  int64  // from where older messages are shown; 0: none
-	Head     int64
+	ID         regie.ID // zero: a new chat
+	Name       string
+	Chip       chip
+	Items      []item
+	Status     statusLine
+	Needs      []need
+	Plan       []planStep
+	Done       int // steps of the plan
+	Cost       string
+	Modes      []modeChoice
+	Mode       modeChoice
+	Busy       bool
+	Paused     bool
+	Model      string
+	Draft      string
+	ClientID   string
+	Altered    string // what verifying the log found
+	Earlier    int64  // from where older messages are shown; 0: none
+	Head       int64
+	Workspace  regie.ID
+	OwnModel   string   // that of the chat, or of its agent
+	NextModel  string   // what answers the next message; empty: the same
+	Used, Most int      // tokens of the newest prompt, and from how many on it is summarised
+	Changes    []string // paths
+	ForkedFrom regie.ID
+	Answered   bool // the newest run has ended with its answer
 	// of a new chat
+	Agents     []dispatch.AgentView
+	Agent      string
 	Session    regie.ID
 	Workspaces []regie.Workspace
 	Jobs       []job
@@ -91,11 +102,33 @@ func (v *visit) renderNew(draft, problem string) error {
 			dispatch.WorkspaceRequest{Path: v.site.Root})
 		page.Workspaces = append(page.Workspaces, made)
 	}
+	if err == nil {
+		err = page.offerAgents(v)
+	}
 	if err != nil {
 		return err
 	}
 	v.render(statusOf(problem), "new", page)
 	return nil
+}
+
+// offerAgents lists the agents of the chosen workspace, which is put first.
+func (p *chatPage) offerAgents(v *visit) error {
+	at := slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool {
+		return w.ID.String() == v.r.FormValue("workspace_id")
+	})
+	if at > 0 {
+		p.Workspaces[0], p.Workspaces[at] = p.Workspaces[at], p.Workspaces[0]
+	}
+	filter := dispatch.AgentFilter{}
+	if len(p.Workspaces) > 0 {
+		p.Workspace, filter.Root = p.Workspaces[0].ID, p.Workspaces[0].Root
+	}
+	p.Agent = cmp.Or(v.r.FormValue("agent"), control.MainAgent)
+	p.OwnModel, p.NextModel = v.text.T("Its model"), v.r.FormValue("model")
+	var err error
+	p.Agents, err = v.site.Service.Agents.List(v.r.Context(), filter)
+	return err
 }
 
 // statusOf is the status of a page that shows a form again.
@@ -165,8 +198,12 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	page := &chatPage{
 		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary), Head: view.Head,
 		Modes: modeChoices(v.text, view.ApprovalMode), Altered: view.AuditError,
-		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent),
+		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent), Workspace: view.WorkspaceID,
 	}
+	if view.ForkedFrom != nil {
+		page.ForkedFrom = view.ForkedFrom.SessionID
+	}
+	page.describeModel(v, &view, rounds)
 	for _, mode := range page.Modes {
 		if mode.Chosen {
 			page.Mode = mode
@@ -184,7 +221,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	for i := range view.Pending {
 		b.pending(&view.Pending[i])
 	}
-	page.Items, page.Plan = b.items, b.plan
+	page.Items, page.Plan, page.Changes = b.items, b.plan, b.changes
 	if !shows(page.Items, about) {
 		f.Problem, f.About = problem, "send"
 	}
@@ -196,6 +233,23 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	page.needs(v, &inbox)
 	page.state(v, &view)
 	return page, b.err
+}
+
+// describeModel says which model answers next, and how full its context is.
+func (p *chatPage) describeModel(v *visit, view *store.SessionView, rounds []store.RoundSummary) {
+	p.OwnModel, p.NextModel = view.Provider+"/"+view.Model, v.r.URL.Query().Get("model")
+	if len(rounds) == 0 {
+		return
+	}
+	newest := &rounds[0].Round
+	p.Answered = newest.End == regie.EndAnswered || newest.End == regie.EndCompleted
+	p.Model, p.Most = newest.Model, newest.Limits.ContextTokens
+	p.NextModel = cmp.Or(p.NextModel, newest.Provider+"/"+newest.Model)
+	for i := range view.Thread {
+		if m := &view.Thread[i].Message; m.AI != nil && m.Usage != nil {
+			p.Used = int(m.Usage.Input)
+		}
+	}
 }
 
 // firstShown returns the index of the first message that the page shows.
@@ -248,18 +302,36 @@ func (p *chatPage) needs(v *visit, inbox *store.Inbox) {
 // state says what the chat does now: never two things.
 func (p *chatPage) state(v *visit, view *store.SessionView) {
 	t := v.text
-	switch view.State {
-	case regie.SessionActive:
-		p.Status = statusLine{"work", "spin", t.T("Working"), strings.Trim(p.activeStep()+" · "+p.Cost, " ·")}
-	case regie.SessionWaitingValidation, regie.SessionWaitingResponse:
-		p.Status = statusLine{"you", "warn", t.T("Waits for you"), t.T("The clock and the cost stand still.")}
-	case regie.SessionQueued, regie.SessionWaitingNetwork, regie.SessionWaitingProvider, regie.SessionWaitingTask,
-		regie.SessionPaused:
-		p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, ""}
-	default:
+	more, known := map[regie.SessionState]string{
+		regie.SessionActive:            strings.Trim(p.activeStep()+" · "+p.Cost, " ·"),
+		regie.SessionWaitingValidation: t.T("The clock and the cost stand still."),
+		regie.SessionWaitingResponse:   t.T("The clock and the cost stand still."),
+		regie.SessionQueued:            t.T("Other chats run first. It starts by itself."),
+		regie.SessionWaitingNetwork:    t.T("It is tried again by itself. Nothing is lost."),
+		regie.SessionWaitingProvider:   t.T("It goes on by itself."),
+		regie.SessionWaitingTask:       t.T("It goes on by itself."),
+		regie.SessionPaused:            t.T("Nothing runs. Resume it, or stop it."),
+	}[view.State]
+	if !known {
 		return
 	}
+	p.Status = statusLine{p.Chip.Class, p.Chip.Icon, p.Chip.Word, more}
+	switch view.State {
+	case regie.SessionActive:
+		p.Status.Icon = "spin"
+	case regie.SessionWaitingValidation, regie.SessionWaitingResponse:
+		p.Status.Icon, p.Status.Word = "warn", t.T("Waits for you")
+	}
+	p.Paused = view.State == regie.SessionPaused
+	for i := range view.Waits {
+		if w := &view.Waits[i]; w.Kind == regie.WaitNetwork {
+			p.Status.More = t.T("since %s", formatClock(w.Since)) + ". " + more
+		}
+	}
 	p.Busy = true
+	if p.Status.Class == "work" && v.retry.Word != "" {
+		p.Status = v.retry
+	}
 }
 
 // shows reports whether an item of a page is there.

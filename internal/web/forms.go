@@ -17,7 +17,7 @@ import (
 // field returns a field of the form, without the spaces around it.
 func (v *visit) field(name string) string { return strings.TrimSpace(v.r.PostForm.Get(name)) }
 
-// failForm shows the page of a form again, with why it failed beside what it is about.
+// failForm shows the page of a form again, with the reason at the item that it is about.
 func (v *visit) failForm(about string, err error) error {
 	if v.byScript() {
 		return err
@@ -54,15 +54,10 @@ func (s *Site) beginChat(v *visit) error {
 		return err
 	}
 	in := v.message(session)
-	in.ApprovalMode = regie.Mode(v.field("mode"))
-	if err = attachImages(v, &in); in.Text == "" && len(in.Segments) == 0 {
-		err = errNoText
-	}
-	if err == nil {
-		in.WorkspaceID, err = regie.ParseID(v.field("workspace_id"))
-	}
-	if err == nil {
-		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
+	in.ApprovalMode, in.Agent = regie.Mode(v.field("mode")), v.field("agent")
+	place, err := findPlace(v, v.field("workspace_id"))
+	if in.WorkspaceID = place.ID; err == nil {
+		err = s.submit(v, &in, place.Root)
 	}
 	if err != nil {
 		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
@@ -76,46 +71,33 @@ func (s *Site) sendMessage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	in := v.message(id)
-	if in.Text == "" {
-		return v.failForm("send", errNoText)
+	found, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id})
+	if err == nil && len(found) != 1 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no chat %s here", id)
 	}
-	if _, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id}); err != nil {
+	if err != nil {
 		return err
 	}
-	err = attachImages(v, &in)
-	if err == nil {
-		_, err = s.Service.Rounds.Submit(v.r.Context(), in)
-	}
-	if err != nil {
+	in := v.message(id)
+	if err = s.submit(v, &in, found[0].Root); err != nil {
 		return v.failForm("send", err)
 	}
 	return v.done("/chats/" + id.String())
 }
 
-// stopChat ends the chat's run.
-func (s *Site) stopChat(v *visit) error {
-	id, err := v.id()
+// submit sends the message of a form to a chat of the workspace at root.
+func (s *Site) submit(v *visit, in *dispatch.RunRequest, root string) error {
+	err := completeMessage(v, in, root)
 	if err == nil {
-		_, err = s.Service.Sessions.Stop(v.r.Context(), id)
+		err = attachImages(v, in)
 	}
-	if err != nil {
-		return v.failForm("send", err)
+	if err == nil && in.Text == "" && len(in.Segments) == 0 {
+		err = errNoText
 	}
-	return v.done("/chats/" + id.String())
-}
-
-// setMode sets the mode of a chat.
-func (s *Site) setMode(v *visit) error {
-	id, err := v.id()
 	if err == nil {
-		err = s.Service.Sessions.SetMode(v.r.Context(),
-			dispatch.SessionChange{SessionID: id, ApprovalMode: regie.Mode(v.field("mode"))})
+		_, err = s.Service.Rounds.Submit(v.r.Context(), *in)
 	}
-	if err != nil {
-		return v.failForm("send", err)
-	}
-	return v.done("/chats/" + id.String())
+	return err
 }
 
 // takeBack takes a message back that waits for its turn.
@@ -150,10 +132,14 @@ func (s *Site) decide(v *visit) error {
 		return v.failForm(about, err)
 	}
 	decisions, err := v.decisions(&found.Approvals[0])
+	in := dispatch.DecideRequest{ApprovalID: id, Decisions: decisions, Request: requestID(id, decisions)}
+	if shown := v.field("shown"); err == nil && shown != "" {
+		if json.Unmarshal([]byte(shown), &in.Shown) != nil {
+			err = regie.Errorf(regie.CodeBadRequest, "the form does not say what was shown: open its page again")
+		}
+	}
 	if err == nil {
-		_, err = s.Service.Approvals.Decide(v.r.Context(), dispatch.DecideRequest{
-			ApprovalID: id, Decisions: decisions, Request: requestID(id, decisions),
-		})
+		_, err = s.Service.Approvals.Decide(v.r.Context(), in)
 	}
 	if err != nil {
 		return v.failForm(about, err)
@@ -172,6 +158,9 @@ func (v *visit) decisions(a *regie.Approval) (out []regie.Decision, err error) {
 		d := regie.Decision{CallID: r.CallID, Answer: answer}
 		if answer == regie.AnswerDeny {
 			d.Reason = v.field("reason")
+		}
+		if edited := v.field("arguments"); edited != "" && len(v.r.PostForm["call"]) == 1 {
+			d.Arguments = json.RawMessage(edited)
 		}
 		n, bad := strconv.Atoi(v.field("scope"))
 		if bad == nil && len(a.Reviews) == 1 && n >= 0 && n < len(r.Preview.Scopes) &&
@@ -217,7 +206,7 @@ func (s *Site) answer(v *visit) error {
 	return v.done(v.next())
 }
 
-// resolve takes a person's word on a call whose outcome is unknown.
+// resolve takes a person's word on a call with an unknown outcome.
 func (s *Site) resolve(v *visit) error {
 	id, err := v.id()
 	if err == nil {

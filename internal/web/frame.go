@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type frame struct {
 	// Problem is an error of a form, and About what it is about: an id, or "send".
 	Problem, About string
 	Stream         string // the address of the page's stream; empty: none
+	Search         bool   // there is a page for it
 }
 
 // chatLine is a chat in the navigation.
@@ -41,8 +43,10 @@ const (
 var themes = []string{"light", "dark"}
 
 func (v *visit) newFrame(section, title string) *frame {
+	_, search := v.site.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/search"}})
 	return &frame{
-		Title: title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
+		Search: search != "/",
+		Title:  title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
 		Path: v.r.URL.Path,
 	}
 }
@@ -75,6 +79,16 @@ func (v *visit) sessionName(name string) string {
 		return v.text.T("Untitled chat")
 	}
 	return name
+}
+
+// showMore shows what the sidebar has besides, for phones, and the keys.
+func showMore(v *visit) error {
+	f := v.newFrame("more", v.text.T("More"))
+	if err := v.fillFrame(f); err != nil {
+		return err
+	}
+	v.render(http.StatusOK, "more", f)
+	return nil
 }
 
 // setAppearance keeps a theme or a language in cookies.

@@ -30,18 +30,13 @@ type reviewPart struct {
 	CallID    regie.ID
 	Sentence  string
 	Tool      string
-	Path      string // of its diff
 	Reasons   []string
 	Warnings  []string
-	Diff      []diffLine
-	Added     int
-	Removed   int
 	Arguments string
 	Decided   string
+	Edit      string // the page on which its arguments are edited
+	fileDiff
 }
-
-// diffLine is a line of a diff.
-type diffLine struct{ Class, Old, New, Mark, Text string }
 
 func (b *thread) approval(a *regie.Approval) {
 	card := b.v.approvalCard(a)
@@ -58,6 +53,7 @@ func (v *visit) approvalCard(a *regie.Approval) approvalCard {
 	}
 	for i := range a.Reviews {
 		part := v.reviewPart(&a.Reviews[i])
+		part.Edit = "/approvals/" + a.ID.String() + "/edit?call=" + part.CallID.String()
 		if a.Reviews[i].Decision == nil {
 			card.Waiting++
 		}
@@ -91,11 +87,9 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	for _, ground := range r.Grounds {
 		part.Reasons = append(part.Reasons, sanitize.Line(v.text.Sentence(ground.Sentence)))
 	}
-	for _, warning := range r.Preview.Warnings {
-		part.Warnings = append(part.Warnings, sanitize.Line(v.text.Sentence(warning)))
-	}
-	part.Path = sanitize.Line(store.About(&regie.Call{Arguments: string(r.Arguments)}))
-	part.Diff, part.Added, part.Removed = parseDiff(r.Preview.Diff)
+	part.Warnings = sentences(v, r.Preview.Warnings)
+	part.fileDiff = parseFileDiff("f-"+r.CallID.String(), store.About(&regie.Call{Arguments: string(r.Arguments)}),
+		r.Preview.Diff)
 	if d := r.Decision; d != nil {
 		part.Decided = v.decisionWords(d)
 	}
@@ -123,46 +117,6 @@ func (v *visit) decisionWords(d *regie.Decision) string {
 		said += " (" + sanitize.Line(d.Reason) + ")"
 	}
 	return said
-}
-
-// parseDiff reads a unified diff.
-func parseDiff(diff string) (lines []diffLine, added, removed int) {
-	before, after := 0, 0
-	for text := range strings.SplitSeq(strings.TrimRight(sanitize.Strip(diff), "\n"), "\n") {
-		switch {
-		case diff == "", strings.HasPrefix(text, "--- "), strings.HasPrefix(text, "+++ "), strings.HasPrefix(text, `\`):
-		case strings.HasPrefix(text, "@@"):
-			before, after = hunkStart(text)
-			if len(lines) > 0 {
-				lines = append(lines, diffLine{Class: "hunk", Text: "…"})
-			}
-		case strings.HasPrefix(text, "+"):
-			lines = append(lines, diffLine{"add", "", strconv.Itoa(after), "+", text[1:]})
-			after, added = after+1, added+1
-		case strings.HasPrefix(text, "-"):
-			lines = append(lines, diffLine{"del", strconv.Itoa(before), "", "−", text[1:]})
-			before, removed = before+1, removed+1
-		default:
-			lines = append(lines, diffLine{"", strconv.Itoa(before), strconv.Itoa(after), "", strings.TrimPrefix(text, " ")})
-			before, after = before+1, after+1
-		}
-	}
-	return lines, added, removed
-}
-
-// hunkStart reads the line numbers of a hunk's head.
-func hunkStart(head string) (before, after int) {
-	for field := range strings.FieldsSeq(head) {
-		number, _, _ := strings.Cut(field[1:], ",")
-		n, _ := strconv.Atoi(number) // 0 for what is no number
-		switch field[0] {
-		case '-':
-			before = n
-		case '+':
-			after = n
-		}
-	}
-	return before, after
 }
 
 // questionCard is a question as people see it.

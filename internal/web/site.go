@@ -21,19 +21,24 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
-// Config is what the pages show. Service and Secret are required.
+// Config is what the pages show. Service, Secret, Look and Commands are required.
 type Config struct {
 	Service *control.Service
 	// Root is the directory of the first chat's workspace; empty: none.
 	Root string
 	// Secret returns what only the caller of a request knows; the forms' tokens are made of it.
 	Secret func(*http.Request) string
+	// Look finds the files of the workspace at root that a message names, and Commands the slash
+	// commands there.
+	Look     func(root string) func(path string) (regie.EnrichmentBlock, bool)
+	Commands func(t *i18n.Printer, root string) []chat.CustomCommand
 	// Open is called with 1 when a stream opens and with -1 when it ends; it may be nil.
 	Open func(n int)
 }
@@ -57,12 +62,13 @@ const (
 	maxForm = 1 << 20
 	// policy lets a page load nothing but what this server serves.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+		"connect-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
+	"more", "offers", "stream",
 }
 
 // New returns the pages.
@@ -72,15 +78,18 @@ func New(c Config) *Site {
 	}
 	s := &Site{Config: c, mux: http.NewServeMux(), stop: make(chan struct{})}
 	s.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	for pattern, serve := range chatRoutes() {
+		s.mux.HandleFunc(pattern, s.handle(serve))
+	}
 	for pattern, serve := range map[string]func(*visit) error{
 		"GET /{$}": s.showNew, "GET /chats/new": s.showNew, "POST /chats": s.beginChat,
 		"GET /chats/{id}": s.showChat, "GET /chats/{id}/stream": s.streamChat,
 		"GET /chats/{id}/images/{name}": s.showImage,
-		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/stop": s.stopChat,
-		"POST /chats/{id}/mode": s.setMode, "POST /chats/{id}/take-back": s.takeBack,
+		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/take-back": s.takeBack,
 		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
 		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
 		"GET /runs": s.showRuns, "GET /runs/{id}": s.showRun,
+		"GET /stream":      s.streamPages,
 		"POST /appearance": s.setAppearance,
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
@@ -116,7 +125,8 @@ type visit struct {
 	r     *http.Request
 	text  *i18n.Printer
 	theme string
-	token string // of forms
+	token string     // of forms
+	retry statusLine // why a page that is followed waits for its model
 }
 
 const (
@@ -289,7 +299,7 @@ func parseTemplates(language string) *template.Template {
 	text := catalogue{i18n.New(language)}
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t":     text.translate,
-		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil,
+		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil, "tokens": formatTokens,
 		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours

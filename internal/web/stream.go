@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 )
 
 const (
@@ -22,6 +23,8 @@ const (
 	pause = 50 * time.Millisecond
 	// pauseOthers is the same for what happens in other chats.
 	pauseOthers = 500 * time.Millisecond
+	// goneEvent says that the page shows something that was removed.
+	goneEvent = "event: gone\ndata: {}\n\n"
 )
 
 // snapshot is all that a page shows and may change.
@@ -79,12 +82,16 @@ func (s *Site) streamChat(v *visit) error {
 	if last, err := strconv.ParseInt(v.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
 		after = last
 	}
+	worked := false
 	return v.stream(after, id, func(ctx context.Context) (*snapshot, error) {
 		page, err := v.loadChat(ctx, id, "", "")
 		if err != nil {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Say: page.Status.Word, Seq: page.Head, Items: page.Items}
+		if worked = worked || page.Busy; worked && !page.Busy && page.Answered {
+			shown.Say = v.text.T("Answer ready")
+		}
 		if len(page.Needs) > 0 {
 			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
 		}
@@ -130,16 +137,22 @@ func (v *visit) stream(after int64, session regie.ID, load func(context.Context)
 	defer cancel()
 	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{}}
 	first, err := load(ctx)
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		startStream(v.w)
+		_ = p.write(goneEvent) // the client has gone if this fails
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	if after == first.Seq { // the page shows it
-		p.remember(first)
+		shown := *first
+		if v.r.URL.Query().Get("again") != "" { // but not what happened elsewhere since
+			shown.Regions = nil
+		}
+		p.remember(&shown)
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	startStream(v.w)
 	v.site.Open(1)
 	defer v.site.Open(-1)
 	notes, others := make(chan note), make(chan struct{}, 1)
@@ -215,7 +228,7 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			wake(pauseOthers)
 		case n := <-notes:
 			if n.err != nil || n.item.Event != nil && n.item.Event.Removes() {
-				_ = p.write("event: gone\ndata: {}\n\n") // the client has gone if this fails
+				_ = p.write(goneEvent) // the client has gone if this fails
 				return
 			}
 			stale = p.take(n.item) || stale
@@ -240,6 +253,8 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 // take takes an item in, and reports whether the page has changed otherwise than by the reply that
 // streams in.
 func (p *pageStream) take(i dispatch.Item) bool {
+	waited := p.v.retry
+	p.v.retry = waitForModel(p.v.text, &i)
 	if d := i.Delta; d != nil {
 		if d.CallID.IsZero() && d.Content != "" {
 			if id := "live-" + d.RoundID.String() + "-" + strconv.Itoa(d.Exchange); id != p.id {
@@ -247,7 +262,7 @@ func (p *pageStream) take(i dispatch.Item) bool {
 			}
 			p.text += d.Content
 		}
-		return false
+		return waited != p.v.retry
 	}
 	switch i.Event.Type {
 	case regie.EventMessage, regie.EventRound, regie.EventStreamReset:
@@ -256,11 +271,28 @@ func (p *pageStream) take(i dispatch.Item) bool {
 	return true
 }
 
+// waitForModel says that a model call is retried later, or that the model is silent.
+func waitForModel(t *i18n.Printer, i *dispatch.Item) statusLine {
+	var reset struct {
+		Code regie.Code `json:"code"`
+		Wait int64      `json:"wait_ms"`
+	}
+	switch {
+	case i.Delta != nil && i.Delta.Silent > 0:
+		silent := t.T("The model has sent nothing for %s s.", strconv.Itoa(i.Delta.Silent))
+		return statusLine{"work", "clock", t.T("Working"), silent}
+	case i.Event != nil && i.Event.Type == regie.EventStreamReset && json.Unmarshal(i.Event.Body, &reset) == nil:
+		at := i.Event.Time.Add(time.Duration(reset.Wait) * time.Millisecond).Local().Format(time.TimeOnly)
+		return statusLine{"work", "clock", t.T("Asks the model again at %s", at), string(reset.Code)}
+	}
+	return statusLine{}
+}
+
 // sync sends what the store says otherwise than the page.
 func (p *pageStream) sync(ctx context.Context) error {
 	now, err := p.load(ctx)
 	if regie.CodeOf(err) == regie.CodeNotFound {
-		_ = p.write("event: gone\ndata: {}\n\n") // the stream ends anyway
+		_ = p.write(goneEvent) // the stream ends anyway
 	}
 	if err != nil {
 		return err

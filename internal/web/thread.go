@@ -40,10 +40,12 @@ type thread struct {
 	next      string
 	chat      string // its path
 
-	items []item
-	group *callGroup
-	plan  []planStep
-	err   error
+	items   []item
+	undone  bool // what is added is no longer part of the conversation
+	group   *callGroup
+	plan    []planStep
+	changes []string // paths of files that calls changed
+	err     error
 }
 
 // planStep is a step of the agent's plan.
@@ -72,7 +74,8 @@ type callRow struct {
 	Arguments         string
 	Executed          string
 	Head, Rest, Error string
-	Hidden            int // lines of Rest
+	Stale             string // in words
+	Hidden            int    // lines of Rest
 	Run               regie.ID
 }
 
@@ -81,6 +84,7 @@ type bubble struct {
 	ID, ClientID string
 	At           time.Time
 	Text         string
+	Rich         []regie.Segment
 	Blocks       []template.HTML
 	Images       []*regie.Attachment
 	Chat         string // the path of the chat
@@ -112,8 +116,18 @@ func (b *thread) add(id, name string, data any) {
 
 // build makes the items of messages in their order.
 func (b *thread) build(messages []store.MessageView) {
+	undone := -1 // the first item that an undo took out of the conversation
 	for i := range messages {
 		m := &messages[i]
+		if m.Superseded != (undone >= 0) {
+			b.endGroup()
+			if m.Superseded {
+				undone = len(b.items)
+			} else {
+				undone = b.fold(undone)
+			}
+		}
+		b.undone = m.Superseded
 		b.message(m)
 		round := m.Message.RoundID
 		if i+1 == len(messages) || messages[i+1].Message.RoundID != round {
@@ -124,6 +138,21 @@ func (b *thread) build(messages []store.MessageView) {
 		}
 	}
 	b.endGroup()
+	if undone >= 0 {
+		b.fold(undone)
+	}
+}
+
+// fold makes one item of those that an undo took out of the conversation.
+func (b *thread) fold(from int) int {
+	items := slices.Clone(b.items[from:])
+	if b.items = b.items[:from]; len(items) > 0 {
+		b.add("s-"+items[0].ID, "item-fold", struct {
+			ID    string
+			Items []item
+		}{"s-" + items[0].ID, items})
+	}
+	return -1
 }
 
 func (b *thread) message(m *store.MessageView) {
@@ -132,7 +161,8 @@ func (b *thread) message(m *store.MessageView) {
 	switch {
 	case m.Message.Sender == regie.SenderUser:
 		b.endGroup()
-		show.Text, show.Images, show.Chat = personText(&m.Message), m.Message.Attachments(), b.chat
+		show.Text, show.Rich = personText(&m.Message), m.Message.Rich
+		show.Images, show.Chat = m.Message.Attachments(), b.chat
 		b.add(id, "item-person", show)
 	case m.Message.AI != nil:
 		if text := m.Message.AI.Text(); strings.TrimSpace(text) != "" {
@@ -177,10 +207,11 @@ func (b *thread) system(id string, m *store.MessageView) {
 		return
 	}
 	b.endGroup()
-	b.add(id, "item-note", struct {
-		ID, Title string
-		Text      string
-	}{id, title, sanitize.Strip(s.Summary)})
+	undo := ""
+	if s.Undone != nil && s.Undone.Superseded != nil {
+		undo = b.chat + "/undo?target=" + s.Undone.UndoID.String()
+	}
+	b.add(id, "item-note", struct{ ID, Title, Text, Undo string }{id, title, sanitize.Strip(s.Summary), undo})
 }
 
 // calls adds calls to the group at the end, and what they ask of the person behind it.
@@ -192,6 +223,10 @@ func (b *thread) calls(id string, calls []regie.Call) {
 			if json.Unmarshal([]byte(c.Arguments), &plan) == nil {
 				b.plan = plan.Steps
 			}
+		}
+		changed := c.Kind == regie.KindAction && c.State == regie.CallSucceeded && strings.HasPrefix(c.Tool, "files.")
+		if path := sanitize.Line(store.About(c)); changed && !b.undone && !slices.Contains(b.changes, path) {
+			b.changes = append(b.changes, path)
 		}
 		a := b.approvals[c.ID]
 		asks := a != nil && a.State == regie.ApprovalOpen && c.State == regie.CallAwaitingApproval
@@ -262,6 +297,12 @@ func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 			}
 		}
 	}
+	if c.Error != nil && c.Error.Code == regie.CodeStalePreview {
+		row.Stale = v.text.T("It is not what you saw any more. Nothing was done.")
+		if strings.HasPrefix(c.Tool, "files.") {
+			row.Stale = v.text.T("The file changed since you saw it. Nothing was written.")
+		}
+	}
 	if len(c.Executed) > 0 {
 		row.Executed = showArguments(c.Executed)
 	}
@@ -320,6 +361,10 @@ func (b *thread) footer(r *store.RoundSummary) {
 	if r.Calls > 0 {
 		calls = countCalls(b.v.text, r.Calls)
 	}
+	chat := b.chat
+	if b.undone {
+		chat = ""
+	}
 	id := "r-" + r.Round.ID.String()
 	b.add(id, "item-footer", struct {
 		ID                string
@@ -329,20 +374,21 @@ func (b *thread) footer(r *store.RoundSummary) {
 		End               chip
 		Ended             bool // with its answer
 		Note              string
+		Chat              string // its path; empty: the round was undone
+		Form              formOf
 	}{
 		id, r.Round.ID, r.Round.EndedAt, formatSpan(b.v.text, r.Round.EndedAt.Sub(r.Round.StartedAt)),
 		formatCost(b.v.text, r.Spent), calls, end,
-		r.Round.End == regie.EndAnswered || r.Round.End == regie.EndCompleted, note,
+		r.Round.End == regie.EndAnswered || r.Round.End == regie.EndCompleted, note, chat, b.form(id),
 	})
 }
 
 // pending adds a message that waits for its turn.
 func (b *thread) pending(m *store.MessageView) {
-	text := personText(&m.Message)
 	id := "p-" + m.Message.ID.String()
 	b.add(id, "item-person", bubble{
-		ID: id, ClientID: m.Message.ClientID, At: m.Time, Text: text, Pending: true,
-		Images: m.Message.Attachments(), Chat: b.chat,
+		ID: id, ClientID: m.Message.ClientID, At: m.Time, Pending: true,
+		Text: personText(&m.Message), Rich: m.Message.Rich, Images: m.Message.Attachments(), Chat: b.chat,
 		MessageID: m.Message.ID, Form: b.form(id),
 	})
 }

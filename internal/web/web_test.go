@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -111,14 +113,14 @@ func TestRenderBlocks(t *testing.T) {
 // TestParseDiff numbers the lines of a diff.
 func TestParseDiff(t *testing.T) {
 	t.Parallel()
-	lines, added, removed := parseDiff("--- a\n+++ b\n@@ -11,2 +11,3 @@\n same\n-old\n+new\n+newer\n@@ -40 +41 @@\n-x\n")
+	lines, added, removed := parseDiff("--- a\n+++ b\n@@ -11,2 +11,3 @@\n same\n-a: 627\n+a: é\n+newer\n@@ -40 +41 @@\n-x\n")
 	want := []diffLine{
-		{"", "11", "11", "", "same"},
-		{"del", "12", "", "−", "old"},
-		{"add", "", "12", "+", "new"},
-		{"add", "", "13", "+", "newer"},
-		{"hunk", "", "", "", "…"},
-		{"del", "40", "", "−", "x"},
+		{"", "11", "11", "", "same", 0, 0},
+		{"del", "12", "", "−", "a: 627", 3, 6},
+		{"add", "", "12", "+", "a: é", 3, 5},
+		{"add", "", "13", "+", "newer", 0, 0},
+		{"hunk", "", "", "", "…", 0, 0},
+		{"del", "40", "", "−", "x", 0, 0},
 	}
 	if added != 2 || removed != 2 || len(lines) != len(want) {
 		t.Fatalf("%d added, %d removed: %v", added, removed, lines)
@@ -126,6 +128,23 @@ func TestParseDiff(t *testing.T) {
 	for i := range want {
 		if lines[i] != want[i] {
 			t.Errorf("line %d is %v, want %v", i, lines[i], want[i])
+		}
+	}
+}
+
+// TestWaitForModel: the status line says that the model is asked again, or sends nothing.
+func TestWaitForModel(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 9, 0, 0, 0, time.Local)
+	for want, item := range map[string]dispatch.Item{
+		"Asks the model again at 09:00:12 RATE_LIMITED": {Event: &regie.Event{
+			Type: regie.EventStreamReset, Time: at, Body: []byte(`{"code":"RATE_LIMITED","wait_ms":12000}`),
+		}},
+		"Working The model has sent nothing for 30 s.": {Delta: &dispatch.Delta{Silent: 30}},
+		" ": {Event: &regie.Event{Type: regie.EventMessage}},
+	} {
+		if got := waitForModel(i18n.New("en"), &item); got.Word+" "+got.More != want {
+			t.Errorf("%q, want %q", got.Word+" "+got.More, want)
 		}
 	}
 }

@@ -230,6 +230,14 @@ func formatSpan(t *i18n.Printer, d time.Duration) string {
 	}
 }
 
+// formatTokens formats a number of tokens, in thousands from a thousand on.
+func formatTokens(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return strconv.Itoa((n+500)/1000) + "\u00a0k"
+}
+
 // formatCost formats the cost of model calls; an unknown cost is never shown as 0.
 func formatCost(t *i18n.Printer, s regie.Spending) string {
 	if s.Known {
@@ -239,6 +247,14 @@ func formatCost(t *i18n.Printer, s regie.Spending) string {
 		return t.T("cost unknown, at least $%s", regie.Dollars(s.Cost))
 	}
 	return t.T("cost unknown")
+}
+
+// sentences translates some.
+func sentences(v *visit, list []regie.Sentence) (out []string) {
+	for _, one := range list {
+		out = append(out, sanitize.Line(v.text.Sentence(one)))
+	}
+	return out
 }
 
 // capitalize begins a sentence with a capital letter.

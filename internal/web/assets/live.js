@@ -77,10 +77,21 @@ const sync = (update) => {
     const region = known.has(id) ? null : document.getElementById(id);
     if (region && !region.contains(document.activeElement?.closest("select, a"))) region.innerHTML = html;
   }
+  focusRequest(update);
+  const heading = document.querySelector(".bar h1");
+  if (composer && heading.textContent !== update.title) heading.textContent = heading.title = update.title;
   const waiting = document.querySelector("#nav .count")?.textContent;
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
   if (say.textContent !== update.say) say.textContent = update.say;
   toEnd();
+};
+
+// focusRequest goes to a request that is new, where the person writes nothing and is at nothing else.
+const focusRequest = (update) => {
+  const active = document.activeElement;
+  if (active !== document.body && (active !== text || text.value.trim())) return;
+  const id = update.items.find((item) => update.html[item] && document.getElementById(item)?.querySelector(".card.you"));
+  if (id) document.getElementById(id).querySelector(".card.you").focus({ preventScroll: true });
 };
 
 const live = (reply) => {
@@ -102,6 +113,25 @@ const live = (reply) => {
   toEnd();
 };
 
+// showGone says that the chat was deleted, and offers the draft that is left.
+const showGone = () => {
+  showProblem(composer, words.gone);
+  for (const button of composer.querySelectorAll(".tools button, .tools select")) button.disabled = true;
+  if (!text.value) return;
+  const copy = parse('<button type="button" class="link"></button>');
+  copy.textContent = words.copydraft;
+  copy.addEventListener("click", () => copyText(copy, text.value));
+  composer.querySelector(".problem").append(copy);
+};
+
+// copyText copies a text, and says so on the button for a moment.
+const copyText = async (button, copied) => {
+  const label = button.textContent;
+  await navigator.clipboard.writeText(copied);
+  button.textContent = words.copied;
+  setTimeout(() => { button.textContent = label; }, 2000);
+};
+
 const showProblem = (form, detail) => {
   form.querySelector(".problem")?.remove();
   if (!detail) return;
@@ -110,39 +140,82 @@ const showProblem = (form, detail) => {
   (form.querySelector(".card-foot, .tools") ?? form.lastElementChild).before(line);
 };
 
+// The stream: what the page shows comes through the worker that all tabs share, or by the page itself.
 let seq = "";
+let stopped = !words.stream; // nothing more comes: what the page shows was removed
 let source;
-const connect = () => {
-  if (!words.stream) return;
+let worker;
+let cut;
+let waits = []; // pieces of the reply that came while the tab was hidden
+
+const showConnection = (note) => {
+  clearTimeout(cut);
+  const show = (told) => {
+    document.body.classList.toggle("cut", Boolean(told));
+    if (told) say.dataset.cut = say.textContent = told;
+    else if (say.dataset.cut) { say.textContent = ""; delete say.dataset.cut; }
+  };
+  if (note === words.reconnecting) cut = setTimeout(show, 2000, note);
+  else show(note);
+};
+
+const showWaits = () => {
+  for (const reply of waits) live(reply);
+  waits = [];
+};
+document.addEventListener("visibilitychange", () => { if (!document.hidden) showWaits(); });
+
+const receive = {
+  open: () => showConnection(""),
+  cut: () => showConnection(words.reconnecting),
+  ended: () => showConnection(words.ended),
+  sync: (data, id) => {
+    if (id) seq = id;
+    showWaits();
+    sync(JSON.parse(data));
+  },
+  live: (data) => {
+    waits.push(JSON.parse(data));
+    if (!document.hidden) showWaits();
+  },
+  gone: () => {
+    stopped = true;
+    disconnect();
+    if (composer) showGone();
+  },
+};
+
+const disconnect = () => {
+  source?.close();
+  worker?.port.postMessage({});
+};
+
+const follow = () => {
   const address = new URL(words.stream, location.href);
-  if (seq) address.searchParams.set("after", seq);
+  if (seq) { address.searchParams.set("after", seq); address.searchParams.set("again", "yes"); }
   source = new EventSource(address);
-  let cut;
-  source.addEventListener("open", () => {
-    clearTimeout(cut);
-    if (say.dataset.cut) { say.textContent = ""; delete say.dataset.cut; }
-    document.body.classList.remove("cut");
-  });
-  source.addEventListener("sync", (event) => {
-    if (event.lastEventId) seq = event.lastEventId;
-    sync(JSON.parse(event.data));
-  });
-  source.addEventListener("live", (event) => live(JSON.parse(event.data)));
-  source.addEventListener("gone", () => {
-    source.close();
-    if (composer) showProblem(composer, words.gone);
-  });
+  for (const name of ["open", "sync", "live", "gone"]) {
+    source.addEventListener(name, (event) => receive[name](event.data, event.lastEventId));
+  }
   source.addEventListener("error", () => {
-    clearTimeout(cut);
-    cut = setTimeout(() => {
-      document.body.classList.add("cut");
-      say.textContent = words.reconnecting;
-      say.dataset.cut = "yes";
-    }, 2000);
-    if (source.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
+    receive.cut();
+    if (source.readyState === EventSource.CLOSED && !stopped) setTimeout(follow, 1000);
   });
 };
-addEventListener("pagehide", () => source?.close());
+
+const connect = () => {
+  if (stopped) return;
+  if (!window.SharedWorker) return follow();
+  try {
+    worker ??= new SharedWorker(words.worker);
+  } catch {
+    return follow();
+  }
+  worker.onerror = () => { if (!source) follow(); };
+  worker.port.onmessage = ({ data }) => receive[data.name](data.data, data.seq);
+  worker.port.postMessage({ stream: words.stream, seq, again: Boolean(seq) });
+};
+addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
 // send posts a form; its answer comes over the stream.
@@ -184,20 +257,181 @@ for (const form of document.querySelectorAll("form.composer")) {
   form.addEventListener("drop", (event) => attach(event, event.dataTransfer));
 }
 
-const draftKey = composer ? `draft ${location.pathname}` : "";
-if (composer) {
-  text.value ||= localStorage.getItem(draftKey) ?? "";
-  text.addEventListener("input", () => localStorage.setItem(draftKey, text.value));
+// The draft is kept in this browser until the server has the message.
+const anyText = document.querySelector(".composer textarea");
+const draftKey = `draft ${composer ? location.pathname : "/chats/new"}`;
+if (anyText) {
+  anyText.value ||= localStorage.getItem(draftKey) ?? "";
+  anyText.addEventListener("input", () => {
+    if (anyText.value) localStorage.setItem(draftKey, anyText.value);
+    else localStorage.removeItem(draftKey);
+  });
+  anyText.addEventListener("paste", (event) => {
+    const size = event.clipboardData?.getData("text").length ?? 0;
+    showProblem(anyText.form, "");
+    if (size + anyText.value.length < 4_000_000) return;
+    event.preventDefault();
+    showProblem(anyText.form, anyText.form.dataset.large);
+  });
+  anyText.form.addEventListener("submit", (event) => {
+    if (composer) return;
+    if (obeys()) event.preventDefault();
+    localStorage.removeItem(draftKey);
+  });
 }
+
+// Suggestions: files behind @, commands behind /.
+const offers = document.getElementById("offers");
+let asked = 0;
+let offered = ""; // the word that the suggestions complete
+let picked = -1;
+
+// wordAt returns what stands before the cursor and can be completed.
+const wordAt = () => {
+  const before = anyText.value.slice(0, anyText.selectionStart);
+  if (/^\/(?!\/)[^\n]*$/.test(before)) return before;
+  return /(?:^|[\s([{<"'`«“,;:])(@"[^"\n]*|@[^\s"]*)$/.exec(before)?.[1] ?? "";
+};
+
+const pick = (at) => {
+  picked = at;
+  [...offers.children].forEach((option, i) => {
+    option.setAttribute("aria-selected", String(i === at));
+    if (i === at) option.scrollIntoView({ block: "nearest" });
+  });
+  if (at < 0) anyText.removeAttribute("aria-activedescendant");
+  else anyText.setAttribute("aria-activedescendant", `offer-${at}`);
+};
+
+const closeOffers = () => {
+  asked++;
+  offers.hidden = true;
+  pick(-1);
+};
+
+const acceptOffer = (at) => {
+  const insert = offers.children[at].dataset.insert;
+  const to = anyText.selectionStart;
+  const space = insert.endsWith("/") ? "" : " ";
+  anyText.setRangeText(insert + space, to - wordAt().length, to, "end");
+  anyText.dispatchEvent(new Event("input"));
+};
+
+// localOffers are the page's own commands that a word begins, and their arguments that the page knows.
+const localOffers = (word) => {
+  const [command, argument] = word.split(" ", 2);
+  const select = argument !== undefined && { "/mode": "select[name=mode]", "/agent": "select[name=agent]" }[command];
+  const known = select
+    ? [...document.querySelectorAll(`${select} option`)].map(({ value, title }) => ({ insert: `${command} ${value}`, about: title }))
+    : [...document.getElementById("commands").content.children].map(({ dataset, textContent }) => ({ ...dataset, about: textContent }));
+  return known.filter(({ insert }) => insert.startsWith(word));
+};
+
+const fetchOffers = async (word) => {
+  const workspace = anyText.form.elements.workspace_id?.value ?? anyText.dataset.workspace;
+  const response = await fetch(`/offers?${new URLSearchParams({ word, workspace })}`,
+    { headers: { Accept: "application/json" } }).catch(() => null);
+  return response?.ok ? response.json() : [];
+};
+
+const fillOffers = (word, list) => {
+  offered = word;
+  offers.replaceChildren(...list.map(({ insert, about }, i) => {
+    const option = parse('<li role="option"><strong></strong><span></span></li>');
+    option.id = `offer-${i}`;
+    option.dataset.insert = insert;
+    option.firstElementChild.textContent = insert;
+    option.lastElementChild.textContent = about ?? "";
+    return option;
+  }));
+  offers.hidden = !list.length;
+  pick(!list.length || list.some(({ insert }) => insert === word.trimEnd()) ? -1 : 0);
+};
+
+const showOffers = async () => {
+  const word = wordAt();
+  if (!word) return closeOffers();
+  const mine = ++asked;
+  const known = localOffers(word);
+  if (known.length || !word.startsWith("@")) fillOffers(word, known);
+  if (/^\/.* /.test(word) && !word.startsWith("/model ")) return;
+  const found = await fetchOffers(word);
+  if (mine === asked) fillOffers(word, [...known, ...found]);
+};
+
+// offerKey obeys a key while suggestions show, and reports whether it was one for them.
+const offerKey = (key) => {
+  const count = offers.children.length;
+  if (offered !== wordAt() && key !== "Escape") return false;
+  if (key === "ArrowDown") pick((picked + 1) % count);
+  else if (key === "ArrowUp") pick((Math.max(picked, 0) + count - 1) % count);
+  else if (key === "Escape") closeOffers();
+  else if (key === "Tab" || (key === "Enter" && picked >= 0)) acceptOffer(Math.max(picked, 0));
+  else return false;
+  return true;
+};
+
+if (anyText) {
+  anyText.addEventListener("input", showOffers);
+  anyText.addEventListener("blur", closeOffers);
+  offers.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    const option = event.target.closest("[role=option]");
+    if (option) acceptOffer([...offers.children].indexOf(option));
+  });
+  const models = anyText.form.elements.model;
+  models.addEventListener("focus", async () => {
+    for (const { insert } of await fetchOffers("/model ")) {
+      const name = insert.slice("/model ".length);
+      if (![...models.options].some(({ value }) => value === name)) models.add(new Option(name, name));
+    }
+  }, { once: true });
+}
+
+// commands are the slash commands that the page itself obeys.
+const commands = {
+  "/new": () => location.assign("/chats/new"),
+  "/help": () => document.getElementById("keys").showModal(),
+  "/agent": (name) => location.assign(`/chats/new?${new URLSearchParams({ agent: name })}`),
+  "/model": (name) => {
+    const { model } = anyText.form.elements;
+    if (name && ![...model.options].some(({ value }) => value === name)) model.add(new Option(name, name));
+    model.value = name;
+  },
+  "/mode": (name) => {
+    const mode = document.querySelector("select[name=mode]");
+    mode.value = name;
+    mode.dispatchEvent(new Event("change", { bubbles: true }));
+  },
+  "/undo": () => location.assign(`${location.pathname}/undo`),
+  "/fork": () => document.querySelector("#chat-menu form[action$=fork]").requestSubmit(),
+  "/stop": () => document.querySelector("#send .stop")?.click(),
+};
+
+// obeys carries out the command that was typed, and reports whether it was one of the page.
+const obeys = () => {
+  const [word] = anyText.value.trim().split(" ", 1);
+  const offered = [...document.getElementById("commands").content.children].some(({ dataset }) => dataset.insert === word);
+  if (!offered || !commands[word]) return false;
+  const rest = anyText.value.trim().slice(word.length).trim();
+  anyText.value = "";
+  localStorage.removeItem(draftKey);
+  commands[word](rest);
+  return true;
+};
 
 // sendMessage shows a message at once, and takes it back where the server does not.
 const sendMessage = async (submitter) => {
   const typed = text.value;
-  if (!typed.trim()) return;
+  if (!typed.trim() || obeys()) return;
+  if (typed.startsWith("/steer ")) {
+    text.value = typed.slice("/steer ".length);
+    submitter = composer.querySelector("[value=steer]") ?? submitter;
+  }
   const field = composer.elements.client_message_id;
   const shown = parse('<li class="turn person sending"><article><div class="bubble"></div></article></li>');
   shown.id = `sent-${field.value}`;
-  shown.querySelector(".bubble").textContent = typed.trim();
+  shown.querySelector(".bubble").textContent = text.value.trim();
   if (!document.querySelector(`[data-client="${field.value}"]`)) list.append(shown);
   following = true;
   toEnd();
@@ -216,6 +450,7 @@ const sendMessage = async (submitter) => {
   const detail = await sending;
   if (detail) {
     shown.remove();
+    localStorage.setItem(draftKey, typed);
     text.value = typed + (text.value ? `\n${text.value}` : "");
     images.files = chosen;
     showChosen(composer);
@@ -228,7 +463,7 @@ const sendMessage = async (submitter) => {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.closest(".side") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
+  if (form.hasAttribute("data-plain") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
   event.preventDefault();
   const submitter = event.submitter;
   if (form === composer && !submitter?.hasAttribute("formaction")) return sendMessage(submitter);
@@ -237,7 +472,9 @@ document.addEventListener("submit", async (event) => {
   const detail = await send(form, submitter);
   form.removeAttribute("aria-busy");
   showProblem(form, detail);
-  if (!detail && form.closest(".card")) text?.focus({ preventScroll: true });
+  if (detail || !form.closest(".card")) return;
+  const next = [...document.querySelectorAll(".card.you")].find((card) => !card.contains(form));
+  (next ?? text)?.focus({ preventScroll: true });
 });
 
 document.addEventListener("change", (event) => {
@@ -246,20 +483,89 @@ document.addEventListener("change", (event) => {
     event.target.blur();
     event.target.form.requestSubmit();
   }
+  if (event.target.name === "workspace_id") location.assign(`/chats/new?workspace_id=${event.target.value}`);
 });
 
+// Copy takes the text of the answers since the person's last message.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  const parts = [];
+  for (let turn = button.closest(".turn"); turn && !turn.matches(".person"); turn = turn.previousElementSibling) {
+    if (turn.matches(".agent")) parts.unshift(turn.innerText.trim());
+  }
+  copyText(button.querySelector("span"), parts.join("\n\n"));
+});
+
+const goTo = (selector) => document.querySelector(selector)?.click();
+
+// moveTurn focuses the turn before or behind the one that has the focus.
+const moveTurn = (by) => {
+  const turns = [...list.children];
+  const at = turns.indexOf(document.activeElement.closest("#items > *"));
+  const turn = turns[at < 0 ? turns.length - 1 : Math.min(Math.max(at + by, 0), turns.length - 1)];
+  turn.tabIndex = -1;
+  turn.focus();
+};
+
+// close closes what is open, and reports whether there was anything.
+const closeOpen = () => {
+  const menu = document.activeElement.closest("details.menu[open]") ?? document.querySelector(".bar details.menu[open]");
+  if (menu) {
+    menu.open = false;
+    menu.firstElementChild.focus();
+  } else if (document.querySelector("#sheet:target, #side:target")) {
+    location.hash = "";
+  } else {
+    return false;
+  }
+  return true;
+};
+
+// cardKey obeys the single letters of a card: none decides in one stroke.
+const cardKey = (card, key) => {
+  if (/^[1-9]$/.test(key)) card.querySelectorAll(".option input")[key - 1]?.click();
+  if (key === "a") card.querySelector(".card-foot .primary")?.focus();
+  if (key === "d") {
+    const deny = card.querySelector("details.menu:has([value=deny])");
+    if (deny) { deny.open = true; deny.querySelector("input").focus(); }
+  }
+};
+
+// The page's keys: with Alt, with Ctrl.
+const altKeys = {
+  n: () => location.assign("/chats/new"),
+  i: () => location.assign("/inbox"),
+  a: () => document.querySelector(".card.you")?.focus(),
+  arrowup: () => moveTurn(-1),
+  arrowdown: () => moveTurn(1),
+};
+const controlKeys = {
+  k: document.querySelector(".search-link") && (() => goTo(".search-link")),
+  "/": () => document.getElementById("keys").showModal(),
+  ".": () => { location.hash = location.hash === "#sheet" ? "" : "sheet"; },
+  enter: () => document.activeElement.form?.requestSubmit(document.activeElement.form.querySelector(".primary")),
+};
+
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target.matches?.(".composer textarea") && !event.shiftKey && !event.isComposing) {
+  if (event.isComposing) return;
+  const writes = event.target.matches?.("input:not([type=radio], [type=checkbox]), textarea, select");
+  const key = /^Key/.test(event.code) && !/^[a-z]$/i.test(event.key) ? event.code.slice(3).toLowerCase() : event.key.toLowerCase();
+  const chosen = event.altKey && !event.ctrlKey ? altKeys[key] : (event.ctrlKey || event.metaKey) && !event.altKey && controlKeys[key];
+  if (event.target === anyText && !offers.hidden && offerKey(event.key)) {
+    event.preventDefault();
+  } else if (chosen) {
+    event.preventDefault();
+    chosen();
+  } else if (event.key === "Enter" && event.target === anyText && !event.shiftKey) {
     event.preventDefault();
     event.target.form.requestSubmit(event.target.form.querySelector(".primary"));
-  }
-  if (event.key === "Escape") {
-    const menu = event.target.closest?.("details.menu[open]");
-    if (menu) { menu.open = false; menu.firstElementChild.focus(); }
-  }
-  if (event.altKey && event.key.toLowerCase() === "a") {
-    document.querySelector(".card.you")?.focus();
-    event.preventDefault();
+  } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
+    if (!closeOpen()) goTo("#send .stop");
+  } else if (!writes && event.key === "?") {
+    controlKeys["/"]();
+  } else if (!writes && !event.ctrlKey && !event.metaKey && event.target.closest?.(".card")) {
+    cardKey(event.target.closest(".card"), key);
   }
 });
 
