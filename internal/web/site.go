@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"log/slog"
 	"mime"
 	"net/http"
 	"path"
@@ -34,6 +35,10 @@ type Config struct {
 	Root string
 	// Secret returns what only the caller of a request knows; the forms' tokens are made of it.
 	Secret func(*http.Request) string
+	// Gate admits visitors of widgets.
+	Gate *access.Gate
+	// Log receives why a visitor could not be answered; nil discards.
+	Log *slog.Logger
 	// Open is called with 1 when a stream opens and with -1 when it ends; it may be nil.
 	Open func(n int)
 }
@@ -63,6 +68,7 @@ const (
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
+	"widget", launcher,
 }
 
 // New returns the pages.
@@ -70,6 +76,7 @@ func New(c Config) *Site {
 	if c.Open == nil {
 		c.Open = func(int) {}
 	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	s := &Site{Config: c, mux: http.NewServeMux(), stop: make(chan struct{})}
 	s.mux.HandleFunc("GET /assets/{name}", serveAsset)
 	for pattern, serve := range map[string]func(*visit) error{
@@ -85,6 +92,7 @@ func New(c Config) *Site {
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
+	s.addWidgets()
 	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
 		s.visit(w, r).showLogin(http.StatusOK)
 	})
