@@ -255,25 +255,31 @@ type embedded struct {
 // openWidget opens the launcher of a page.
 func (b *tab) openWidget(page string) *embedded {
 	b.t.Helper()
-	const frame = `[...document.body.children].find((e) => e.shadowRoot).shadowRoot.querySelector("iframe")`
+	const root = `[...document.body.children].find((e) => e.shadowRoot).shadowRoot`
 	b.do(chromedp.Navigate(page))
 	b.wait(`[...document.body.children].some((e) => e.shadowRoot)`)
-	b.eval(`[...document.body.children].find((e) => e.shadowRoot).shadowRoot.querySelector("button").click(), ""`)
-	b.wait(frame)
-	nodes, err := chromedp.Run(b.ctx, chromedp.Nodes(chromedp.JSPath(frame)))
+	b.do(chromedp.Click(chromedp.JSPath(root + `.querySelector("button")`)))
+	b.wait(root + `.querySelector("iframe")`)
+	nodes, err := chromedp.Run(b.ctx, chromedp.Nodes(chromedp.JSPath(root+`.querySelector("iframe")`)))
 	fatal(b.t, err)
 	return &embedded{b, nodes[0]}
 }
 
-// waits waits until an expression is true in the frame.
+// waits waits until an expression is true in the frame, which may still be loading.
 func (e *embedded) waits(expression string) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.ctx, 30*time.Second)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInFrame(e.frame),
-		chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
-		text, _ := chromedp.Run(e.ctx, chromedp.Poll[string]("document.body.innerText", chromedp.WithPollingInFrame(e.frame)))
-		e.t.Fatalf("never true in the frame: %s (%v); it shows:\n%s", expression, err, text)
+	in := chromedp.WithPollingInFrame(e.frame)
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", in, chromedp.WithPollingInterval(20*time.Millisecond)))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			text, _ := chromedp.Run(e.ctx, chromedp.Poll[string](`document.hasFocus() + " " + document.body.innerText`, in))
+			e.t.Fatalf("never true in the frame: %s (%v); it shows:\n%s", expression, err, text)
+		}
 	}
 }
 
@@ -298,7 +304,8 @@ func TestBrowser_Widget(t *testing.T) {
 	h := b.servesWidget(regie.ToolScope{"files.read_file"}, nil, site(good))
 	page = `<!doctype html><meta name="viewport" content="width=device-width"><title>Maison Moreau</title><body style="background:#fbf6ee;font:2rem serif">
 		<h1>Tables that outlive the house.</h1><script src="` + h.served.URL + `/widget.js" data-widget="support" data-accent="#ffd27f" data-name="Help with orders"></script>`
-	b2 := openTab(t, "en")
+	b2 := openTab(t, "en", chromedp.Flag("disable-site-isolation-trials", true), // the test looks into the frame
+		chromedp.Flag("disable-features", "SitePerProcess,IsolateOrigins"))
 	w := b2.openWidget(site(good))
 	w.waits(`document.hasFocus() && document.activeElement.id == "text" && document.getElementById("title").textContent == "Help with orders"`)
 	w.waits(`document.querySelector("footer > p").textContent == "It can look things up. It cannot change or pay anything."`)

@@ -166,6 +166,7 @@ if (parent !== window) {
   addEventListener("message", (event) => {
     if (event.source !== parent || event.data?.regie !== "look") return;
     if (CSS.supports("color", event.data.accent)) document.documentElement.style.setProperty("--accent", readable(event.data.accent));
+    text.focus();
     if (event.data.name) document.getElementById("title").textContent = String(event.data.name).slice(0, 60);
   });
   parent.postMessage({ regie: "ready" }, "*");

@@ -42,7 +42,7 @@
   });
   addEventListener("message", (event) => {
     if (!frame || event.source !== frame.contentWindow || event.origin !== server) return;
-    if (event.data?.regie === "ready") look();
+    if (event.data?.regie === "ready") { frame.focus(); look(); }
     if (event.data?.regie === "close") show(false);
   });
   const add = () => document.body.append(host);
