@@ -68,7 +68,7 @@ const (
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
-	"widget", launcher,
+	"settings", "widget", launcher,
 }
 
 // New returns the pages.
@@ -93,6 +93,7 @@ func New(c Config) *Site {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
 	s.addWidgets()
+	s.addSettings()
 	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
 		s.visit(w, r).showLogin(http.StatusOK)
 	})

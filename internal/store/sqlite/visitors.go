@@ -41,6 +41,6 @@ func (s moneyStore) WidgetUsed(ctx context.Context, widget string, now time.Time
 
 // dayBegins returns when the day of a moment begins, as dayOf has it.
 func dayBegins(at time.Time) time.Time {
-	year, month, day := at.In(time.Local).Date()                     //nolint:gosmopolitan // as dayOf
+	year, month, day := at.In(time.Local).Date()               //nolint:gosmopolitan // as dayOf
 	return time.Date(year, month, day, 0, 0, 0, 0, time.Local) //nolint:gosmopolitan // as dayOf
 }
