@@ -150,8 +150,12 @@ func TestWidget_Rights(t *testing.T) {
 	second := h.sendVisit("", "I am another")
 	h.parked(h.engine.Control(), h.visited())
 	for _, one := range []struct{ method, path, body string }{
-		{"GET", "/api/v1/sessions", ""}, {"GET", "/api/v1/sessions/" + victim.String(), ""}, {"GET", "/api/v1/me", ""},
-		{"POST", "/api/v1/approvals/" + asked.ID.String() + "/decide", "{}"}, {"GET", "/inbox", ""}, {"GET", "/chats/" + victim.String(), ""},
+		{"GET", "/api/v1/sessions", ""},
+		{"GET", "/api/v1/sessions/" + victim.String(), ""},
+		{"GET", "/api/v1/me", ""},
+		{"POST", "/api/v1/approvals/" + asked.ID.String() + "/decide", "{}"},
+		{"GET", "/inbox", ""},
+		{"GET", "/chats/" + victim.String(), ""},
 		{"POST", "/approvals/" + asked.ID.String(), ""},
 	} {
 		response := h.ask(one.method, one.path, one.body, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+first) })

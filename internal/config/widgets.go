@@ -19,15 +19,15 @@ type Widget struct {
 	Workspace string `yaml:"workspace"`
 	// Origins are the sites whose pages may show the widget, such as https://shop.example.
 	Origins []string `yaml:"origins"`
-	// Title is the name of the chat; the name of the widget by default. Company is whose agent it
-	// is, for the line below the title.
-	Title   string `yaml:"title"`
+	// Title is the name of the chat, by default the name of the widget.
+	Title string `yaml:"title"`
+	// Company is whose agent it is, for the line below the title.
 	Company string `yaml:"company"`
-	// MessagesPerVisitor is how many messages one visitor may send in ten minutes, MessagesPerWidget
-	// how many all visitors may send together.
+	// MessagesPerVisitor is how many messages one visitor may send in ten minutes.
 	MessagesPerVisitor int `yaml:"messages_per_visitor"`
-	MessagesPerWidget  int `yaml:"messages_per_widget"`
-	// USDPerDay is what all visitors may cost in a day.
+	// MessagesPerWidget is how many messages all visitors may send in ten minutes.
+	MessagesPerWidget int `yaml:"messages_per_widget"`
+	// USDPerDay is what all visitors may cost in a day: the model needs a known price.
 	USDPerDay Cap `yaml:"usd_per_day"`
 }
 

@@ -75,8 +75,12 @@ func newSettings(v *visit) *settingsPage {
 	page := &settingsPage{
 		frame: v.newFrame("settings", t.T("Settings")), Part: v.r.PathValue("section"), Typed: map[string]string{},
 		Parts: []settingsPart{
-			{"limits", t.T("Limits")}, {"rules", t.T("Standing rules")}, {"tokens", t.T("Tokens and browsers")},
-			{"providers", t.T("Providers")}, {"agents", t.T("Agents")}, {"workspaces", t.T("Workspaces")},
+			{"limits", t.T("Limits")},
+			{"rules", t.T("Standing rules")},
+			{"tokens", t.T("Tokens and browsers")},
+			{"providers", t.T("Providers")},
+			{"agents", t.T("Agents")},
+			{"workspaces", t.T("Workspaces")},
 		},
 	}
 	for name := range v.r.PostForm {
