@@ -78,8 +78,8 @@ func (h *house) visited() regie.ID {
 	return rounds[0].Session.ID
 }
 
-// TestWidget chats without scripts: an approval lands in the owner's inbox, and the visitor gets the
-// answer, and reads of tools, costs and the owner nothing.
+// TestWidget chats without scripts: an approval lands in the owner's inbox, the visitor gets the
+// answer, and reads nothing of tools, costs and the owner.
 func TestWidget(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, newModel(t, replyWith("I write it.", call{"a", "files__write_file", `{"path":"vat.yaml","content":"stripe: 6278\n"}`}),

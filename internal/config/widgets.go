@@ -17,11 +17,11 @@ type Widget struct {
 	Agent string `yaml:"agent"`
 	// Workspace is the directory that it works in, an absolute path.
 	Workspace string `yaml:"workspace"`
-	// Origins are the sites whose pages may show the widget, such as https://shop.example.
+	// Origins are the sites that may show the widget on their pages, such as https://shop.example.
 	Origins []string `yaml:"origins"`
 	// Title is the name of the chat, by default the name of the widget.
 	Title string `yaml:"title"`
-	// Company is whose agent it is, for the line below the title.
+	// Company owns the agent, for the line below the title.
 	Company string `yaml:"company"`
 	// MessagesPerVisitor is how many messages one visitor may send in ten minutes.
 	MessagesPerVisitor int `yaml:"messages_per_visitor"`

@@ -11,7 +11,7 @@ import (
 // EveryCaller is the scope of operations that every caller may do.
 const EveryCaller regie.TokenScope = "anybody"
 
-// VisitorOnly is the scope of operations that visitors of widgets do, and nobody else. They do no
+// VisitorOnly is the scope of operations that only visitors of widgets do. They do no
 // other.
 const VisitorOnly regie.TokenScope = "visitor"
 
@@ -72,11 +72,10 @@ var writingScopes = []regie.TokenScope{regie.ScopeChat, regie.ScopeApprove, regi
 func RequiredScope(operation string) regie.TokenScope { return requiredScopes[operation] }
 
 // authorize returns the caller of a context, who may do the operation to the things with these ids.
-// It returns CodeForbidden without a caller, CodeMissingScope, with its name, where the caller
-// lacks the scope, CodeForbidden for a visitor of a widget who asks anything but of the own session,
-// and CodeNotFound for an id that is not there or in a workspace that the caller
-// does not see. An interface with a scope of its own (MCP, /v1) opens what reading and chatting
-// open.
+// It returns CodeForbidden without a caller and for a visitor of a widget who does anything else
+// than visitors do, CodeMissingScope, with its name, where the caller lacks the scope, and
+// CodeNotFound for an id that is not there or in a workspace that the caller does not see. An
+// interface with a scope of its own (MCP, /v1) opens what reading and chatting open.
 func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID) (*access.Caller, error) {
 	scope, known := requiredScopes[operation]
 	caller := access.From(ctx)

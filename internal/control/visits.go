@@ -19,8 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Visits are the chats of visitors of widgets (spec 10.3). A visitor has one session, whose agent
-// and workspace only the configuration names. What visitors read has no tool, cost or id of others
+// Visits are the chats of visitors of widgets (spec 10.3). A visitor has one session. Only the
+// configuration names its agent and workspace. What visitors read has no tool, cost or id of others
 // in it.
 type Visits struct {
 	*core
@@ -68,7 +68,7 @@ const (
 	VisitFailed  VisitState = "failed"
 )
 
-// VisitLine is a message, or the calls between two of them, of which only the number is told.
+// VisitLine is a message, or the number of calls between two messages.
 type VisitLine struct {
 	Seq      int64
 	At       time.Time

@@ -99,8 +99,8 @@ type RunRequest struct {
 	// answers or withdraws a question: of clients that know of no approvals. Only who speaks for
 	// such a client says so; no request does.
 	LeavesApprovals bool `json:"-"`
-	// Visitor is what the model is told of a sender who is not the user, and Caps lower those of
-	// the configuration: of visitors of widgets.
+	// Visitor names a visitor of a widget to the model, instead of the user; Caps lower those of
+	// the configuration.
 	Visitor string     `json:"-"`
 	Caps    regie.Caps `json:"-"`
 	// AnswersNothing makes a steering message withdraw an open question even where free text would

@@ -55,7 +55,7 @@ type Config struct {
 
 // Pages are web pages beside the interface. Serves reports whether a path is theirs. They answer
 // callers without a login too, with a page that says how to log in. Public reports whether a path
-// is for visitors of other sites: who a request's login belongs to is not looked at there.
+// is for visitors of other sites: the Guard does not look at logins there.
 type Pages interface {
 	http.Handler
 	Serves(path string) bool

@@ -89,7 +89,7 @@ func newSettings(v *visit) *settingsPage {
 	return page
 }
 
-// changeSettings takes a form of a section. A refused one is shown again, with why beside its
+// changeSettings takes a form of a section. It shows a refused one again, with the error at its
 // field.
 func changeSettings(v *visit) error {
 	page := newSettings(v)

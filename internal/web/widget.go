@@ -43,7 +43,7 @@ type visitLine struct {
 	State  control.VisitState
 }
 
-// Public reports whether a path is for visitors of other sites, whatever login their browser has.
+// Public reports whether a path is for visitors of other sites.
 func (s *Site) Public(path string) bool {
 	return path == "/"+launcher || strings.HasPrefix(path, "/widget/")
 }
@@ -95,8 +95,8 @@ func (s *Site) handleVisitor(serve func(*visit, *widgetPage) error) http.Handler
 	}
 }
 
-// admitVisitor returns the context of the visitor of a request. One whose chat has ended begins a
-// new one with the next message.
+// admitVisitor returns the context of the visitor of a request. After the end of a chat the
+// next message begins a new one.
 func (s *Site) admitVisitor(v *visit, page *widgetPage) (context.Context, func(), error) {
 	caller, err := s.Gate.AdmitVisitor(v.r.Context(), page.Name, page.Visitor)
 	if code := regie.CodeOf(err); (code == regie.CodeNoToken || code == regie.CodeTokenEnded) && v.r.Pattern == "POST /widget/{name}" {
@@ -113,8 +113,7 @@ func (s *Site) admitVisitor(v *visit, page *widgetPage) (context.Context, func()
 	return ctx, done, err
 }
 
-// forVisitor returns an error as visitors may read it: what is wrong with this installation is
-// logged.
+// forVisitor returns an error that visitors may read. It logs the faults of this installation.
 func (s *Site) forVisitor(err error) error {
 	switch code := regie.CodeOf(err); code {
 	case regie.CodeTooManyRequests, regie.CodeBadRequest, regie.CodeNotFound, regie.CodeNoToken, regie.CodeTokenEnded:

@@ -18,7 +18,7 @@ func (s tokenStore) CreateVisitor(ctx context.Context, in store.Visitor) error {
 }
 
 // VisitorBySecret returns the visitor with the hash of a secret, an expired one too. It returns
-// CodeNotFound for an unknown secret and for one whose session was removed.
+// CodeNotFound for an unknown secret and for one of a removed session.
 func (s tokenStore) VisitorBySecret(ctx context.Context, secret regie.Hash) (out store.Visitor, err error) {
 	out.Hash = secret
 	err = s.read.QueryRowContext(ctx, `SELECT v.session_id, v.widget, v.expires_at FROM visitors v WHERE v.hash = ?
