@@ -98,10 +98,14 @@ func (g *Gate) AdmitVisitor(ctx context.Context, widget, secret string) (*Caller
 	if secret == "" {
 		return caller, nil
 	}
+	unknown := regie.Errorf(regie.CodeNoToken, "this chat is unknown here: send a message to begin a new one")
+	if !Whole(secret) {
+		return nil, unknown
+	}
 	found, err := g.Store.VisitorBySecret(ctx, HashOf(secret))
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound || err == nil && found.Widget != widget:
-		return nil, regie.Errorf(regie.CodeNoToken, "this chat is unknown here: send a message to begin a new one")
+		return nil, unknown
 	case err != nil:
 		return nil, err
 	case !time.Now().Before(found.ExpiresAt):
