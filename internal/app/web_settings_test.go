@@ -71,6 +71,7 @@ func TestWebSettings_Tokens(t *testing.T) {
 	secret := regexp.MustCompile(`regie_\w{49}`).FindString(page)
 	asks := func() int {
 		response := p.ask(http.MethodGet, "/api/v1/sessions", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+secret) })
+		_ = response.Body.Close()
 		return response.StatusCode
 	}
 	if got := asks(); got != 200 {

@@ -40,7 +40,7 @@ func (b *harness) servesWidget(tools regie.ToolScope, change func(*config.Widget
 }
 
 // visit posts a form of the widget as a browser without scripts, or as the frame's module.
-func (h *house) visit(path string, form url.Values, module bool) (status int, body string, header http.Header) {
+func (h *house) visit(path string, form url.Values, module bool) (status int, body string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.served.URL+path, strings.NewReader(form.Encode()))
 	fatal(h.t, err)
@@ -53,13 +53,13 @@ func (h *house) visit(path string, form url.Values, module bool) (status int, bo
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	fatal(h.t, err)
-	return response.StatusCode, string(data), response.Header
+	return response.StatusCode, string(data)
 }
 
 // sendVisit sends a visitor's message as the frame's module, and returns the secret of a new chat.
 func (h *house) sendVisit(secret, text string) string {
 	h.t.Helper()
-	status, body, _ := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {text}}, true)
+	status, body := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {text}}, true)
 	var said struct{ Visitor string }
 	if err := json.Unmarshal([]byte(body), &said); err != nil || status != 200 {
 		h.t.Fatalf("a visitor's message: %d %s", status, body)
@@ -91,7 +91,7 @@ func TestWidget(t *testing.T) {
 		response.Header.Get("X-Frame-Options") != "" {
 		t.Errorf("the page may be shown by %s, %v", got, response.Header)
 	}
-	status, page, _ := h.visit("/widget/support", url.Values{"text": {"Where is order 4417?"}}, false)
+	status, page := h.visit("/widget/support", url.Values{"text": {"Where is order 4417?"}}, false)
 	if status != 200 || !strings.Contains(page, "Where is order 4417?") || !strings.Contains(page, "An AI agent of Maison Moreau") ||
 		!strings.Contains(page, "do what the team lets it do") {
 		t.Fatalf("%d %s", status, page)
@@ -101,7 +101,7 @@ func TestWidget(t *testing.T) {
 	// a form that was reloaded changes nothing
 	form := url.Values{"visitor": {secret}, "text": {"And order 4418?"}, "client_message_id": {"again"}}
 	h.visit("/widget/support", form, false)
-	_, page, _ = h.visit("/widget/support", form, false)
+	_, page = h.visit("/widget/support", form, false)
 	if n := strings.Count(page, "And order 4418?"); n != 1 || !strings.Contains(page, "I have asked the team; you get the answer here.") {
 		t.Errorf("%d messages: %s", n, page)
 	}
@@ -117,7 +117,7 @@ func TestWidget(t *testing.T) {
 		"csrf": {field(t, inbox, "csrf")}, "next": {"/inbox"}, "call": {asked.Reviews[0].CallID.String()}, "answer": {"allow"},
 	})
 	h.ended(session)
-	_, page, _ = h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {" "}}, false)
+	_, page = h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {" "}}, false)
 	for _, want := range []string{"<h4>Done</h4>", "1 step", "the message is empty"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the chat lacks %s: %s", want, page)
@@ -159,6 +159,7 @@ func TestWidget_Rights(t *testing.T) {
 		{"POST", "/approvals/" + asked.ID.String(), ""},
 	} {
 		response := h.ask(one.method, one.path, one.body, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+first) })
+		_ = response.Body.Close()
 		if response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s %s answers %d", one.method, one.path, response.StatusCode)
 		}
@@ -184,16 +185,16 @@ func TestWidget_Rights(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, page, _ := h.visit("/widget/support", url.Values{"visitor": {second}, "text": {"Hello"}}, false)
+	_, page := h.visit("/widget/support", url.Values{"visitor": {second}, "text": {"Hello"}}, false)
 	if strings.Contains(page, "Write it") || !strings.Contains(page, "I am another") {
 		t.Errorf("the second visitor reads %s", page)
 	}
 	for _, secret := range []string{"x", strings.ToUpper(first), h.token} {
-		if status, body, _ := h.visit("/widget/support/stream", url.Values{"visitor": {secret}}, true); status != http.StatusUnauthorized {
+		if status, body := h.visit("/widget/support/stream", url.Values{"visitor": {secret}}, true); status != http.StatusUnauthorized {
 			t.Errorf("the stream of %q: %d %s", secret, status, body)
 		}
 	}
-	if status, body, _ := h.visit("/widget/other", url.Values{"visitor": {first}, "text": {"x"}}, true); status != 404 {
+	if status, body := h.visit("/widget/other", url.Values{"visitor": {first}, "text": {"x"}}, true); status != 404 {
 		t.Errorf("another widget: %d %s", status, body)
 	}
 	_, err := s.Sessions.Stop(access.AsOwner(t.Context()), h.visited())
@@ -201,7 +202,7 @@ func TestWidget_Rights(t *testing.T) {
 	h.ended(h.visited())
 	_, err = s.Sessions.Remove(access.AsOwner(t.Context()), dispatch.RemoveRequest{SessionID: h.visited()})
 	fatal(t, err)
-	if status, _, _ := h.visit("/widget/support/stream", url.Values{"visitor": {second}}, true); status != http.StatusUnauthorized {
+	if status, _ := h.visit("/widget/support/stream", url.Values{"visitor": {second}}, true); status != http.StatusUnauthorized {
 		t.Errorf("the stream of a removed session: %d", status)
 	}
 }
@@ -214,7 +215,7 @@ func TestWidget_Limits(t *testing.T) {
 	})
 	refused := func(secret, want string) {
 		t.Helper()
-		if status, body, _ := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {"x"}}, true); status != 429 || !strings.Contains(body, want) {
+		if status, body := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {"x"}}, true); status != 429 || !strings.Contains(body, want) {
 			t.Errorf("%d %s, want %s", status, body, want)
 		}
 	}
@@ -239,12 +240,12 @@ func TestWidget_Limits(t *testing.T) {
 		h := newHarness(t, m).servesWidget(regie.ToolScope{"files.read_file"}, func(w *config.Widget) { w.USDPerDay = poor.cap })
 		secret := h.sendVisit("", "one")
 		h.ended(h.visited())
-		status, body, _ := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {" "}}, false)
+		status, body := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {" "}}, false)
 		if poor.refused == "" {
 			if n := len(m.asked()); n != 0 || !strings.Contains(body, "This did not work.") || strings.Contains(body, "budget") {
 				t.Errorf("%d requests: %d %s", n, status, body)
 			}
-		} else if status, body, _ = h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {"x"}}, true); status != 429 || !strings.Contains(body, poor.refused) {
+		} else if status, body = h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {"x"}}, true); status != 429 || !strings.Contains(body, poor.refused) {
 			t.Errorf("%d %s", status, body)
 		}
 	}

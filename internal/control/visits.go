@@ -291,8 +291,9 @@ func (v *Visits) Follow(ctx context.Context, after int64, sink func(dispatch.Ite
 		case i.Event != nil:
 			return sink(dispatch.Item{Event: &regie.Event{Type: i.Event.Type}})
 		case i.Delta.CallID.IsZero() && i.Delta.Content != "":
-			d := i.Delta
-			return sink(dispatch.Item{Delta: &dispatch.Delta{RoundID: d.RoundID, Exchange: d.Exchange, Content: d.Content}})
+			return sink(dispatch.Item{Delta: &dispatch.Delta{
+				RoundID: i.Delta.RoundID, Exchange: i.Delta.Exchange, Content: i.Delta.Content,
+			}})
 		}
 		return nil
 	})

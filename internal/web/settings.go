@@ -253,8 +253,8 @@ func (p *settingsPage) loadRules(v *visit) error {
 	for i := range list.Rules {
 		r := &list.Rules[i]
 		row := ruleRow{
-			ID: r.ID, Tool: sanitize.Line(r.Scope.Tool), By: sanitize.Line(r.Author), At: r.CreatedAt, Until: r.ExpiresAt,
-			Where: sanitize.Line(r.Workspace),
+			ID: r.ID, Tool: sanitize.Line(r.Scope.Tool), By: sanitize.Line(r.Author), At: r.CreatedAt,
+			Until: r.ExpiresAt, Where: sanitize.Line(r.Workspace),
 		}
 		scope := sanitize.Line(v.text.Sentence(r.Scope.Sentence))
 		switch r.Verdict {

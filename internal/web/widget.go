@@ -75,7 +75,9 @@ func (s *Site) handleVisitor(serve func(*visit, *widgetPage) error) http.Handler
 			v.writeProblem(regie.Errorf(regie.CodeBadRequest, "the form cannot be read: %v", err))
 			return
 		}
-		page := &widgetPage{Name: r.PathValue("name"), Visitor: r.PostForm.Get("visitor"), ClientID: regie.NewID().String()}
+		page := &widgetPage{
+			Name: r.PathValue("name"), Visitor: r.PostForm.Get("visitor"), ClientID: regie.NewID().String(),
+		}
 		ctx, done, err := s.admitVisitor(v, page)
 		if err == nil {
 			defer done()
@@ -99,7 +101,8 @@ func (s *Site) handleVisitor(serve func(*visit, *widgetPage) error) http.Handler
 // next message begins a new one.
 func (s *Site) admitVisitor(v *visit, page *widgetPage) (context.Context, func(), error) {
 	caller, err := s.Gate.AdmitVisitor(v.r.Context(), page.Name, page.Visitor)
-	if code := regie.CodeOf(err); (code == regie.CodeNoToken || code == regie.CodeTokenEnded) && v.r.Pattern == "POST /widget/{name}" {
+	code, sends := regie.CodeOf(err), v.r.Pattern == "POST /widget/{name}"
+	if sends && (code == regie.CodeNoToken || code == regie.CodeTokenEnded) {
 		page.Visitor = ""
 		caller, err = s.Gate.AdmitVisitor(v.r.Context(), page.Name, "")
 	}
@@ -176,7 +179,8 @@ func streamVisit(v *visit, page *widgetPage) error {
 		if page.State == control.VisitWorking {
 			shown.Say = v.text.T("Working")
 		}
-		return shown, shown.addRegions(v, page, "visit")
+		err = shown.addRegions(v, page, "visit")
+		return shown, err
 	})
 }
 
