@@ -173,8 +173,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestWidgets: a widget has an agent of the file that names its tools, and origins that a policy can
-// hold.
+// TestWidgets: a widget has an agent of the file that names its tools, and origins that fit into a
+// policy.
 func TestWidgets(t *testing.T) {
 	t.Parallel()
 	const good = "agents: {shop: {tools: [files.read_file]}, all: {}}\nwidgets:\n  support: {agent: shop, workspace: /srv/shop, origins: [\"https://shop.example\"], usd_per_day: 5}\n"
