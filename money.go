@@ -47,6 +47,8 @@ type Caps struct {
 	// Workspace bounds what all sessions of a workspace spend in a day, Day what all workspaces do.
 	Workspace int64 `json:"workspace_day_microusd,omitempty"`
 	Day       int64 `json:"day_microusd,omitempty"`
+	// Widget bounds what all sessions of a widget spend in a day.
+	Widget int64 `json:"widget_day_microusd,omitempty"`
 }
 
 // IsZero reports whether nothing is bounded.
@@ -63,6 +65,7 @@ func (c Caps) Lower(other Caps) Caps {
 	return Caps{
 		Round: lower(c.Round, other.Round), Session: lower(c.Session, other.Session),
 		Workspace: lower(c.Workspace, other.Workspace), Day: lower(c.Day, other.Day),
+		Widget: lower(c.Widget, other.Widget),
 	}
 }
 
@@ -75,6 +78,7 @@ const (
 	CapSession   CapScope = "session"
 	CapWorkspace CapScope = "workspace" // in a day
 	CapDay       CapScope = "day"
+	CapWidget    CapScope = "widget" // in a day
 )
 
 // Key is where regie.yaml has the cap of a scope.
@@ -86,6 +90,8 @@ func (s CapScope) Key() string {
 		return "budget.usd_per_session"
 	case CapWorkspace:
 		return "budget.usd_per_workspace_day"
+	case CapWidget:
+		return "widgets.NAME.usd_per_day"
 	default:
 		return "budget.usd_per_day"
 	}

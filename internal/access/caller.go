@@ -16,6 +16,7 @@ const (
 	ViaFile    Via = "file"    // the token of the data directory
 	ViaToken   Via = "token"   // an API token
 	ViaBrowser Via = "browser" // a browser's cookie
+	ViaVisitor Via = "visitor" // a widget's frame
 )
 
 // Caller is who asks.
@@ -28,6 +29,15 @@ type Caller struct {
 	// Surface is the scope of the interface for programs (MCP, /v1) through which the caller came;
 	// empty for Regie's own.
 	Surface regie.TokenScope
+	// Visitor is set for a visitor of a widget, who has no scope and one session.
+	Visitor *Visitor
+}
+
+// Visitor is a visitor of a widget.
+type Visitor struct {
+	Widget string
+	// Session is the only one that the visitor may read and write; zero before the first message.
+	Session regie.ID
 }
 
 // IsOwner reports whether the caller is, or acts for, the owner of the data directory, who may do
@@ -68,6 +78,8 @@ func (c *Caller) By(said string) string {
 		return said
 	case c.Via == ViaBrowser:
 		return c.User.Name
+	case c.Visitor != nil:
+		return "a visitor of " + c.Visitor.Widget
 	}
 	name := c.User.Name + " (" + string(c.Via) + " " + c.Token.Name + ")"
 	if said != "" && said != c.User.Name {

@@ -19,6 +19,7 @@ type Store interface {
 	TokenBySecret(ctx context.Context, secret regie.Hash) (regie.Token, regie.User, error)
 	TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error
 	Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error)
+	VisitorBySecret(ctx context.Context, secret regie.Hash) (store.Visitor, error)
 }
 
 // Gate lets callers in, and knows what each has open. Its methods may be called from any goroutine.
@@ -84,6 +85,35 @@ func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (
 		via = ViaBrowser
 	}
 	return &Caller{User: user, Via: via, Token: token}, nil
+}
+
+// AdmitVisitor finds who shows the secret of a visitor of a widget; without a secret it returns one
+// who has no session yet. It returns CodeNoToken for an unknown secret, CodeTokenEnded for one that
+// is expired, and the store's codes. No other secret opens a widget, and this one opens nothing
+// else.
+func (g *Gate) AdmitVisitor(ctx context.Context, widget, secret string) (*Caller, error) {
+	caller := &Caller{
+		Via: ViaVisitor, Visitor: &Visitor{Widget: widget}, Token: regie.Token{ID: regie.NewID(), Name: widget},
+	}
+	if secret == "" {
+		return caller, nil
+	}
+	unknown := regie.Errorf(regie.CodeNoToken, "this chat is unknown here: send a message to begin a new one")
+	if !Whole(secret) {
+		return nil, unknown
+	}
+	found, err := g.Store.VisitorBySecret(ctx, HashOf(secret))
+	switch {
+	case regie.CodeOf(err) == regie.CodeNotFound || err == nil && found.Widget != widget:
+		return nil, unknown
+	case err != nil:
+		return nil, err
+	case !time.Now().Before(found.ExpiresAt):
+		return nil, regie.Errorf(regie.CodeTokenEnded, "this chat has ended: send a message to begin a new one")
+	}
+	caller.Visitor.Session, caller.Token.ID = found.SessionID, found.SessionID
+	caller.Token.ExpiresAt = found.ExpiresAt
+	return caller, nil
 }
 
 // note writes down that a token is used, seldom. That it cannot be written is no reason to refuse
@@ -152,6 +182,9 @@ func (g *Gate) Look(ctx context.Context) {
 	var ended []*visit
 	g.mu.Lock()
 	for v := range g.open {
+		if v.caller.Visitor != nil && time.Now().Before(v.caller.Token.ExpiresAt) {
+			continue
+		}
 		if !known[v.caller.Token.ID] {
 			ended = append(ended, v)
 		}

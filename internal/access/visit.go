@@ -32,6 +32,17 @@ type load struct {
 	streams  int
 }
 
+// visitorLimits are those of a visitor of a widget, who sees one page.
+var visitorLimits = Limits{PerMinute: 120, Requests: 8, Streams: 4}
+
+// limitsOf returns the limits of a caller.
+func (g *Gate) limitsOf(caller *Caller) Limits {
+	if caller.Visitor != nil {
+		return visitorLimits
+	}
+	return g.Limits
+}
+
 // newLoad returns the load of a token that asked nothing yet. It may ask a whole minute's requests
 // at once, as a page that shows hundreds of things does.
 func (l Limits) newLoad() *load {
@@ -59,7 +70,7 @@ func (g *Gate) Enter(ctx context.Context,
 	if caller.IsOwner() {
 		return ctx, func() {}, 0, nil
 	}
-	now := time.Now()
+	now, limits := time.Now(), g.limitsOf(caller)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.loads == nil {
@@ -67,10 +78,10 @@ func (g *Gate) Enter(ctx context.Context,
 	}
 	l := g.loads[caller.Token.ID]
 	if l == nil {
-		l = g.Limits.newLoad()
+		l = limits.newLoad()
 		g.loads[caller.Token.ID] = l
 	}
-	if most := cmp.Or(g.Limits.Requests, DefaultRequests); l.requests >= most {
+	if most := cmp.Or(limits.Requests, DefaultRequests); l.requests >= most {
 		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests,
 			"the token %s has %d requests in progress: wait until one ends", caller.Token.Name, most)
 	}
@@ -79,7 +90,7 @@ func (g *Gate) Enter(ctx context.Context,
 		ask.CancelAt(now)
 		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
 			"the token %s makes too many requests: at most %d a minute on average", caller.Token.Name,
-			cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
+			cmp.Or(limits.PerMinute, DefaultPerMinute))
 	}
 	l.requests++
 	v := &visit{gate: g, caller: caller}
@@ -122,7 +133,7 @@ func Stay(ctx, base context.Context) (stays context.Context, done func(), err er
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := g.loads[v.caller.Token.ID]
-	if most := cmp.Or(g.Limits.Streams, DefaultStreams); l.streams >= most {
+	if most := cmp.Or(g.limitsOf(v.caller).Streams, DefaultStreams); l.streams >= most {
 		return nil, nil, regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d streams open: end one of them",
 			v.caller.Token.Name, most)
 	}

@@ -208,7 +208,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		"/v1/": e.mountCompat(c),
 	}
 	pages := web.New(web.Config{
-		Service: e.service, Root: c.Root, Secret: httpapi.LoginSecret,
+		Service: e.service, Root: c.Root, Secret: httpapi.LoginSecret, Gate: gate, Log: e.log,
 		Open: func(n int) { out.open.Add(int64(n)) }, Look: Look,
 		Commands: func(t *i18n.Printer, root string) []chat.CustomCommand { return CustomCommands(e.config, t, root) },
 	})

@@ -31,7 +31,7 @@ type tab struct {
 }
 
 // openTab starts a browser that speaks a language; without Chromium the test is skipped.
-func openTab(t *testing.T, language string) *tab {
+func openTab(t *testing.T, language string, flags ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil && os.Getenv("REGIE_CI") != "" {
@@ -41,8 +41,8 @@ func openTab(t *testing.T, language string) *tab {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless,
-		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("accept-lang", language), chromedp.WindowSize(1440, 900))
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(flags, chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("accept-lang", language), chromedp.WindowSize(1440, 900))...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(end)

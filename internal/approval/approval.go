@@ -76,6 +76,8 @@ type Policy struct {
 	// ClientTools are those that an OpenAI-compatible client has brought with its request (decision
 	// 35). They are the round's own.
 	ClientTools []regie.ClientTool `json:"client_tools,omitempty"`
+	// Caps lower those of the configuration; the engine sets them, for a widget.
+	Caps regie.Caps `json:"caps,omitzero"`
 }
 
 // Fallback is a provider that may go on with a run: pinned when it begins, as its own is.

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net"
@@ -130,7 +131,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 			return c, err
 		}
 	}
-	err := c.checkAgents()
+	err := cmp.Or(c.checkAgents(), c.checkWidgets())
 	return c, err
 }
 

@@ -42,6 +42,8 @@ type File struct {
 	Hooks []Hook `yaml:"hooks"`
 	// TokenLimits bound what each API token and each browser may ask of regie serve.
 	TokenLimits TokenLimits `yaml:"token_limits"`
+	// Widgets are chats for visitors of other sites, by name (spec 10.3).
+	Widgets map[string]Widget `yaml:"widgets"`
 }
 
 // MCP is what Regie is as an MCP server (spec 10.2).

@@ -172,3 +172,37 @@ func TestPrivate(t *testing.T) {
 		}
 	}
 }
+
+// TestWidgets: a widget has an agent of the file that names its tools, and origins that fit into a
+// policy.
+func TestWidgets(t *testing.T) {
+	t.Parallel()
+	const good = "agents: {shop: {tools: [files.read_file]}, all: {}}\nwidgets:\n  support: {agent: shop, workspace: /srv/shop, origins: [\"https://shop.example\"], usd_per_day: 5}\n"
+	for _, c := range []struct{ old, text, want string }{
+		{"", "", ""},
+		{"agent: shop,", "", "widgets.support.agent is missing"},
+		{", usd_per_day: 5", "", "widgets.support.usd_per_day is missing"},
+		{"agent: shop", "agent: other", "not in regie.yaml"},
+		{"agent: shop", "agent: all", "names its tools"},
+		{"/srv/shop", "shop", "not an absolute path"},
+		{"support:", "Support:", "not a valid name of a widget"},
+		{"https://shop.example", "https://shop.example/", "origin of a site"},
+		{"https://shop.example", "https://*", "origin of a site"},
+		{"https://shop.example", "https://a.example; script-src *", "origin of a site"},
+		{"[\"https://shop.example\"]", "[]", "origins is empty"},
+	} {
+		path := filepath.Join(t.TempDir(), "regie.yaml")
+		if err := os.WriteFile(path, []byte(strings.Replace(good, c.old, c.text, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(func(string) string { return "" }, Flags{Config: path, DataDir: t.TempDir()})
+		if c.want == "" {
+			widget := got.File.Widgets["support"]
+			if one, all := widget.Messages(); err != nil || one != 20 || all != 200 || widget.Name("support") != "support" {
+				t.Errorf("%+v (%v)", widget, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.text, err, c.want)
+		}
+	}
+}

@@ -93,6 +93,7 @@ func keyRules() map[string]keyRule {
 	}
 	addAgentRules(rules)
 	addLimitRules(rules)
+	addWidgetRules(rules)
 	return rules
 }
 
@@ -126,6 +127,16 @@ func addAgentRules(rules map[string]keyRule) {
 		"agents.*.approvals.rules[].tool":       {required: true},
 		"agents.*.approvals.rules[].decision":   {words: []string{"ask", "forbid"}, required: true},
 	})
+}
+
+// addWidgetRules adds the rules of widgets' keys.
+func addWidgetRules(rules map[string]keyRule) {
+	for _, key := range []string{"agent", "workspace", "origins", "usd_per_day"} {
+		rules["widgets.*."+key] = keyRule{required: true}
+	}
+	rules["widgets.*.origins"] = keyRule{required: true, most: "50"}
+	rules["widgets.*.messages_per_visitor"] = keyRule{least: "1", most: "100000", fallback: visitorMessages}
+	rules["widgets.*.messages_per_widget"] = keyRule{least: "1", most: "100000", fallback: widgetMessages}
 }
 
 // addLimitRules adds the rules of limits, which have one name at several places.

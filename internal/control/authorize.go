@@ -11,6 +11,10 @@ import (
 // EveryCaller is the scope of operations that every caller may do.
 const EveryCaller regie.TokenScope = "anybody"
 
+// VisitorOnly is the scope of operations that only visitors of widgets do. They do no
+// other.
+const VisitorOnly regie.TokenScope = "visitor"
+
 // requiredScopes is the table of who may do what: the scope that an operation needs. An operation
 // that is missing is refused to everybody. Some methods need more for what a request says: a run
 // that allows calls beforehand needs approve, a directory that becomes a workspace admin.
@@ -43,6 +47,8 @@ var requiredScopes = map[string]regie.TokenScope{
 	"add_token": regie.ScopeAdmin, "add_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
 	"make_setup_link": regie.ScopeAdmin,
 
+	"show_widget": VisitorOnly, "send_visit": VisitorOnly, "show_visit": VisitorOnly, "follow_visit": VisitorOnly,
+
 	"show_me": EveryCaller, "revoke_own_token": EveryCaller,
 	"open_workspace":     EveryCaller, // Open says what it needs
 	"remove_own_session": EveryCaller, // Remove says whose it is
@@ -66,17 +72,17 @@ var writingScopes = []regie.TokenScope{regie.ScopeChat, regie.ScopeApprove, regi
 func RequiredScope(operation string) regie.TokenScope { return requiredScopes[operation] }
 
 // authorize returns the caller of a context, who may do the operation to the things with these ids.
-// It returns CodeForbidden without a caller, CodeMissingScope, with its name, where the caller
-// lacks the scope, and CodeNotFound for an id that is not there or in a workspace that the caller
-// does not see. An interface with a scope of its own (MCP, /v1) opens what reading and chatting
-// open.
+// It returns CodeForbidden without a caller and for a visitor of a widget who does anything else
+// than visitors do, CodeMissingScope, with its name, where the caller lacks the scope, and
+// CodeNotFound for an id that is not there or in a workspace that the caller does not see. An
+// interface with a scope of its own (MCP, /v1) opens what reading and chatting open.
 func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID) (*access.Caller, error) {
 	scope, known := requiredScopes[operation]
 	caller := access.From(ctx)
 	switch {
-	case caller == nil, !known:
+	case caller == nil, !known, (caller.Visitor != nil) != (scope == VisitorOnly):
 		return nil, access.ErrNobody
-	case scope == EveryCaller, caller.Has(scope), partOfOthers[operation]:
+	case scope == VisitorOnly, scope == EveryCaller, caller.Has(scope), partOfOthers[operation]:
 	case caller.Surface != "" && (scope == regie.ScopeRead || scope == regie.ScopeChat):
 	default:
 		return nil, access.MissingScope(scope)

@@ -23,6 +23,9 @@ func TestAuthorize(t *testing.T) {
 	through := func(scope regie.TokenScope) *access.Caller {
 		return &access.Caller{Via: access.ViaToken, Token: as(scope).Token, Surface: scope}
 	}
+	visitor := func() *access.Caller {
+		return &access.Caller{Via: access.ViaVisitor, Visitor: &access.Visitor{}, Token: regie.Token{ID: regie.NewID()}}
+	}
 	for name, c := range map[string]struct {
 		caller    *access.Caller
 		operation string
@@ -35,6 +38,10 @@ func TestAuthorize(t *testing.T) {
 		"a token without it":          {as(regie.ScopeRead), "add_token", regie.CodeMissingScope},
 		"every caller":                {as(), "show_me", ""},
 		"a part of other operations":  {as(regie.ScopeChat), "follow_session", ""},
+		"a visitor's own":             {visitor(), "send_visit", ""},
+		"a visitor's of others":       {visitor(), "list_sessions", regie.CodeForbidden},
+		"a visitor as every caller":   {visitor(), "show_me", regie.CodeForbidden},
+		"the owner as a visitor":      {&access.Caller{Via: access.ViaSocket}, "send_visit", regie.CodeForbidden},
 		"a program's, reading":        {through(regie.ScopeMCP), "show_session", ""},
 		"a program's, chatting":       {through(regie.ScopeCompletions), "send_message", ""},
 		"a program's, approving":      {through(regie.ScopeMCP), "decide", regie.CodeMissingScope},

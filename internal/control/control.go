@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/time/rate"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
@@ -104,17 +106,22 @@ type Service struct {
 	Users       *Users
 	Tokens      *Tokens
 	Presence    *PresenceService
+	Visits      *Visits
 }
 
 // New returns a service.
 func New(config Config) *Service {
 	c := &core{Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{}}
+	rounds := &Rounds{c}
 	return &Service{
-		Agents: &Agents{c}, Attachments: &Attachments{c}, Sessions: &Sessions{c}, Rounds: &Rounds{c},
+		Agents: &Agents{c}, Attachments: &Attachments{c}, Sessions: &Sessions{c}, Rounds: rounds,
 		Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
 		Presence: &PresenceService{c},
+		Visits: &Visits{
+			core: c, rounds: rounds, widgets: map[string]*rate.Limiter{}, visitors: map[regie.ID]*rate.Limiter{},
+		},
 	}
 }
 

@@ -58,7 +58,9 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest, agent
 	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()
 	in.Policy.Cache = in.Policy.Cache && !in.NoCache
 	in.Policy.CacheIfTold = in.Policy.CacheIfTold && in.Policy.Cache
-	if err := r.checkAffordable(in, r.Settings.File.CapsOf(&agent.Agent).Lower(own.Caps(in.Agent))); err != nil {
+	in.Policy.Caps = in.Caps
+	caps := own.Caps(in.Agent).Lower(in.Caps)
+	if err := r.checkAffordable(in, r.Settings.File.CapsOf(&agent.Agent).Lower(caps)); err != nil {
 		return out, err
 	}
 	if out.dialect, err = r.dialect(in, agent.Agent); err != nil {
@@ -81,7 +83,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest, agent
 			return out, err
 		}
 	}
-	if in.Policy.Fallback, err = r.fallbacks(ctx, in, &agent.Agent, out.limits, own.Caps(in.Agent)); err != nil {
+	if in.Policy.Fallback, err = r.fallbacks(ctx, in, &agent.Agent, out.limits, caps); err != nil {
 		return out, err
 	}
 	out.policy, err = json.Marshal(in.Policy)

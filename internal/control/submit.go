@@ -156,7 +156,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			}, ClientID: in.ClientID,
 			Text: typed(in), Rich: in.Segments,
 			Opening: &regie.Opening{
-				Zone: r.Projects.Zone(in.Root), User: owner.Name,
+				Zone: r.Projects.Zone(in.Root), User: cmp.Or(in.Visitor, owner.Name),
 				DayOnly: in.Policy.Cache, French: in.Policy.French, Plan: in.ApprovalMode == regie.ModePlan,
 			},
 		},

@@ -99,6 +99,10 @@ type RunRequest struct {
 	// answers or withdraws a question: of clients that know of no approvals. Only who speaks for
 	// such a client says so; no request does.
 	LeavesApprovals bool `json:"-"`
+	// Visitor names a visitor of a widget to the model, instead of the user; Caps lower those of
+	// the configuration.
+	Visitor string     `json:"-"`
+	Caps    regie.Caps `json:"-"`
 	// AnswersNothing makes a steering message withdraw an open question even where free text would
 	// answer it: its sender does not speak for the person in question.
 	AnswersNothing bool `json:"answers_nothing,omitempty"`

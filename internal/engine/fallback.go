@@ -61,7 +61,7 @@ func (l *targetList) selectTarget(i int) {
 	l.at, l.json = i, nil
 	l.round.Provider, l.round.Model, l.round.Pin, l.round.Level1, l.round.Dialect = t.provider,
 		t.model, t.pin, t.level1, t.dialect
-	l.terms = l.termsOf(l.round, l.session.Type, l.files.Caps) // each has prices of its own
+	l.terms = l.termsOf(l.round, l.session.Type, l.files.Caps.Lower(l.policy.Caps)) // each has prices of its own
 	if t.dialect == regie.DialectJSON {
 		l.json = l.head.jsonDialect()
 	}
@@ -81,7 +81,7 @@ func (l *targetList) canAsk(i int) bool {
 func (l *targetList) hasPrice(t *target, model provider.Provider) bool {
 	round := l.round
 	round.Provider, round.Model, round.Pin = t.provider, t.model, t.pin
-	terms := l.termsOf(round, l.session.Type, l.files.Caps)
+	terms := l.termsOf(round, l.session.Type, l.files.Caps.Lower(l.policy.Caps))
 	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }
 

@@ -247,6 +247,8 @@ func capSentence(over store.OverCap) regie.Sentence {
 		return regie.Say("the budget of $%s for one session", amount)
 	case regie.CapWorkspace:
 		return regie.Say("the budget of $%s a day for this workspace", amount)
+	case regie.CapWidget:
+		return regie.Say("the budget of $%s a day for this widget", amount)
 	default:
 		return regie.Say("the budget of $%s a day", amount)
 	}

@@ -73,6 +73,8 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 			s.refuseRequest(w, r, "origin", err)
 		case slices.Contains(open, r.URL.Path):
 			next.ServeHTTP(w, r)
+		case g.isPublic(r.URL.Path):
+			next.ServeHTTP(w, r)
 		case r.URL.Path == setupPath:
 			g.serveSetup(w, r, s)
 		default:
@@ -164,6 +166,9 @@ func (g *Guard) checkHost(host string) error {
 	return regie.Errorf(regie.CodeForbidden, "%q is not a host name of this server: add it with regie serve --host", host)
 }
 
+// isPublic reports whether a path is that of a page for visitors of other sites.
+func (g *Guard) isPublic(path string) bool { return g.Pages != nil && g.Pages.Public(path) }
+
 // checkOrigin refuses requests of pages of others, those that only read among them: streams and
 // WebSockets carry what is private.
 func (g *Guard) checkOrigin(r *http.Request) error {
@@ -173,7 +178,8 @@ func (g *Guard) checkOrigin(r *http.Request) error {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.URL.Path != setupPath {
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.URL.Path != setupPath &&
+			(r.Method != http.MethodGet || !g.isPublic(r.URL.Path)) {
 			return regie.Errorf(regie.CodeForbidden, "the request comes from a page of another site")
 		}
 		return nil

@@ -54,10 +54,12 @@ type Config struct {
 }
 
 // Pages are web pages beside the interface. Serves reports whether a path is theirs. They answer
-// callers without a login too, with a page that says how to log in.
+// callers without a login too, with a page that says how to log in. Public reports whether a path
+// is for visitors of other sites: the Guard does not look at logins there.
 type Pages interface {
 	http.Handler
 	Serves(path string) bool
+	Public(path string) bool
 }
 
 // Mount is an interface of another kind, with the scope that it needs.

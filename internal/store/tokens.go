@@ -1,6 +1,10 @@
 package store
 
-import "github.com/regie-run/regie"
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+)
 
 // MaxTokens bounds the tokens of one user that are neither expired nor revoked.
 const MaxTokens = 1000
@@ -31,4 +35,13 @@ type TokenFilter struct {
 type RevokeTokens struct {
 	TokenIDs []regie.ID
 	By       string
+}
+
+// Visitor is a visitor of a widget (spec 10.3): the hash of a secret that opens one session, which
+// the visitor's first message makes.
+type Visitor struct {
+	SessionID regie.ID
+	Widget    string
+	Hash      regie.Hash
+	ExpiresAt time.Time
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"log/slog"
 	"mime"
 	"net/http"
 	"path"
@@ -39,6 +40,10 @@ type Config struct {
 	// commands there.
 	Look     func(root string) func(path string) (regie.EnrichmentBlock, bool)
 	Commands func(t *i18n.Printer, root string) []chat.CustomCommand
+	// Gate admits visitors of widgets.
+	Gate *access.Gate
+	// Log receives why a visitor could not be answered; nil discards.
+	Log *slog.Logger
 	// Open is called with 1 when a stream opens and with -1 when it ends; it may be nil.
 	Open func(n int)
 }
@@ -69,6 +74,7 @@ const (
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
 	"more", "offers", "stream",
+	"settings", "widget", launcher,
 }
 
 // New returns the pages.
@@ -76,6 +82,7 @@ func New(c Config) *Site {
 	if c.Open == nil {
 		c.Open = func(int) {}
 	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	s := &Site{Config: c, mux: http.NewServeMux(), stop: make(chan struct{})}
 	s.mux.HandleFunc("GET /assets/{name}", serveAsset)
 	for pattern, serve := range chatRoutes() {
@@ -94,6 +101,8 @@ func New(c Config) *Site {
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
+	s.addWidgets()
+	s.addSettings()
 	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
 		s.visit(w, r).showLogin(http.StatusOK)
 	})

@@ -186,7 +186,13 @@ func (v *visit) follow(ctx context.Context, session regie.ID, after int64, notes
 			return ctx.Err()
 		}
 	}
-	err := v.site.Service.Events.Follow(ctx, session, after, func(i dispatch.Item) error { return send(note{item: i}) })
+	sink := func(i dispatch.Item) error { return send(note{item: i}) }
+	var err error
+	if access.From(ctx).Visitor != nil {
+		err = v.site.Service.Visits.Follow(ctx, after, sink)
+	} else {
+		err = v.site.Service.Events.Follow(ctx, session, after, sink)
+	}
 	_ = send(note{err: err}) // the client has gone if this fails
 }
 

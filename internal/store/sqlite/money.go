@@ -77,6 +77,7 @@ func (t moneyTx) grantMoney(wants store.Reservation, fence store.Fence, workspac
 		{regie.CapSession, wants.Caps.Session},
 		{regie.CapDay, wants.Caps.Day},
 		{regie.CapWorkspace, wants.Caps.Workspace},
+		{regie.CapWidget, wants.Caps.Widget},
 	} {
 		if limit.cap <= 0 {
 			continue
@@ -115,6 +116,10 @@ func (t moneyTx) usedOfCap(scope regie.CapScope, fence store.Fence, workspace re
 					WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = w.id), 0)
 				+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.workspace_id = w.id AND x.state = 'OPEN'), 0)
 			FROM workspaces w WHERE w.id = ?`, dayOf(now), workspace).Scan(&used)
+	case regie.CapWidget:
+		t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey)
+		err = t.row(usedByWidget+"(SELECT o.widget FROM visitors o WHERE o.session_id = ?2)", dayBegins(now).UnixMicro(),
+			fence.SessionID).Scan(&used)
 	default:
 		t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
 		err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
@@ -238,8 +243,7 @@ func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[
 // SpentToday returns today's spending of the workspace at root, and of all workspaces.
 func (s moneyStore) SpentToday(ctx context.Context, root string) (out store.Spent, err error) {
 	now := time.Now()
-	year, month, day := now.Date()
-	out.Day = time.Date(year, month, day, 0, 0, 0, 0, time.Local) //nolint:gosmopolitan // as dayOf
+	out.Day = dayBegins(now)
 	const sums = `SELECT coalesce(sum(p.spent_microusd - p.due_microusd), 0), coalesce(sum(p.due_microusd), 0), coalesce(sum(p.unknown_calls), 0), 0
 		FROM spending p JOIN workspaces w ON w.id = p.owner
 		WHERE p.day = ? AND (w.root = ? OR ? = '')`

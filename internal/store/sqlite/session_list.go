@@ -35,7 +35,7 @@ func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) 
 	if filter.Limit == 0 {
 		filter.Limit = 1000
 	}
-	out, err := readSummaries(ctx, s.read, summaries+`AND s.type <> 'SUBAGENT' AND s.type <> 'SEED' AND (s.origin <> 'api' OR ?8 = 1) AND (w.root = ?2 OR ?2 = '')
+	out, err := readSummaries(ctx, s.read, summaries+`AND s.type <> 'SUBAGENT' AND s.type <> 'SEED' AND (?8 = 1 OR s.origin <> 'api' AND NOT EXISTS (SELECT 1 FROM visitors v WHERE v.session_id = s.id)) AND (w.root = ?2 OR ?2 = '')
 		AND (s.id = ?3 OR ?3 IS NULL OR s.n = (SELECT session FROM rounds WHERE id = ?3))
 		AND (?4 = '' OR `+hasPart("s.id", "?4")+` OR EXISTS (SELECT 1 FROM rounds r WHERE r.session = s.n AND `+hasPart("r.id", "?4")+`))
 		AND (s.type = ?9 OR ?9 = '')

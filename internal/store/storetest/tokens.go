@@ -12,6 +12,7 @@ var tokenCases = map[string]func(*World){
 	"Tokens":        tokens,
 	"TokensRefused": tokensRefused,
 	"WorkspaceOf":   workspaceOf,
+	"Visitors":      visitors,
 }
 
 func createToken(w *World, of regie.Token) (regie.Token, regie.Hash) {

@@ -326,7 +326,7 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	if intended.Guarded {
 		if secrets, err = workspace.SecretPaths(ctx, inv.Workspace.Root); err != nil {
 			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoSandbox,
-				"the mode auto cannot hide the secret files from the command: %w; ask for an approval in the mode ask", err)}
+				"the mode auto cannot hide the secret files from the command: %v; ask for an approval in the mode ask", err)}
 		}
 	}
 	said, show := sandbox.NewExcerpt(excerpt), &shown{tell: inv.Output}

@@ -463,7 +463,7 @@ const sendMessage = async (submitter) => {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.hasAttribute("data-plain") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
+  if (form.closest(".side") || form.hasAttribute("data-plain") || form.method !== "post" || (form.matches(".composer") && form !== composer)) return;
   event.preventDefault();
   const submitter = event.submitter;
   if (form === composer && !submitter?.hasAttribute("formaction")) return sendMessage(submitter);

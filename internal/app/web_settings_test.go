@@ -1,0 +1,153 @@
+package app_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// set posts a form of a section of the settings.
+func (p *pages) set(section string, fields url.Values) (int, string) {
+	p.t.Helper()
+	_, page := p.get("/settings/" + section)
+	fields.Set("csrf", field(p.t, page, "csrf"))
+	return p.post("/settings/"+section, fields)
+}
+
+// TestWebSettings_Limits sets limits, has errors beside their fields, and leaves alone what a file
+// fixes.
+func TestWebSettings_Limits(t *testing.T) {
+	t.Parallel()
+	b := newHarness(t, newModel(t))
+	b.settings.File.Limits.Chat.Retries = 2
+	p := b.servePages("127.0.0.1:0").login()
+	_, page := p.get("/settings/limits")
+	if !strings.Contains(page, "Fixed by limits.chat.max_action_retries in") || strings.Contains(page, `name="limits.chat.max_action_retries"`) {
+		t.Errorf("a fixed limit: %s", page)
+	}
+	const key = "limits.automation.max_autonomous_roundtrips"
+	for _, bad := range []string{"many", "-3", "0", "2000000000"} {
+		status, page := p.set("limits", url.Values{"do": {"save"}, key: {bad}})
+		at := strings.Index(page, `id="hint-`+key)
+		if status != 409 || at < 0 || !strings.Contains(page[at:min(len(page), at+200)], `class="problem"`) || !strings.Contains(page, `value="`+bad+`"`) {
+			t.Errorf("%s: %d %s", bad, status, page)
+		}
+	}
+	set := func(to string, want int) {
+		t.Helper()
+		if status, page := p.set("limits", url.Values{"do": {"save"}, key: {to}}); status != 200 {
+			t.Errorf("%d %s", status, page)
+		}
+		limits, err := p.engine.Service().Limits.Get(access.AsOwner(t.Context()))
+		if err != nil || limits.Automation.Total.Stored != want {
+			t.Errorf("%+v (%v)", limits.Automation.Total, err)
+		}
+	}
+	set("7", 7)
+	set("", 0)
+	if status, _ := p.post("/settings/limits", url.Values{"do": {"save"}, key: {"9"}}); status != 403 {
+		t.Errorf("a forged form: %d", status)
+	}
+}
+
+// TestWebSettings_Tokens makes a token, whose secret is shown once and works, and revokes it.
+func TestWebSettings_Tokens(t *testing.T) {
+	t.Parallel()
+	p := newHarness(t, newModel(t)).servePages("127.0.0.1:0").login()
+	status, page := p.set("tokens", url.Values{"do": {"add"}, "name": {"backup"}, "scope": {"read"}, "days": {"never"}})
+	if status != 409 || !strings.Contains(page, "is not a number of days") || !strings.Contains(page, `value="backup"`) {
+		t.Errorf("%d %s", status, page)
+	}
+	_, page = p.set("tokens", url.Values{"do": {"add"}, "name": {"backup"}, "scope": {"read"}, "days": {"5"}})
+	secret := regexp.MustCompile(`regie_\w{49}`).FindString(page)
+	asks := func() int {
+		response := p.ask(http.MethodGet, "/api/v1/sessions", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+secret) })
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	if got := asks(); got != 200 {
+		t.Errorf("the new token: %d", got)
+	}
+	_, page = p.get("/settings/tokens")
+	id := regexp.MustCompile(`name="id" value="([^"]+)">\s*<div><p>backup`).FindStringSubmatch(page)
+	if strings.Contains(page, secret) || id == nil || !strings.Contains(page, "this browser") {
+		t.Fatalf("the list: %s", page)
+	}
+	p.set("tokens", url.Values{"do": {"revoke"}, "id": {id[1]}})
+	if got := asks(); got != 401 {
+		t.Errorf("the revoked token: %d", got)
+	}
+	if _, page = p.set("tokens", url.Values{"do": {"link"}}); !strings.Contains(page, "/setup?code=regie_") {
+		t.Errorf("a link: %s", page)
+	}
+}
+
+// TestWebSettings_Agents adds, changes and deletes an agent; one of a file is shown only.
+func TestWebSettings_Agents(t *testing.T) {
+	t.Parallel()
+	b := newHarness(t, newModel(t))
+	b.settings.File.Agents = map[string]config.Agent{"fixed": {Description: "of the file"}}
+	p := b.servePages("127.0.0.1:0").login()
+	agent := func(do, name, version, definition string) (int, string) {
+		t.Helper()
+		return p.set("agents", url.Values{"do": {do}, "name": {name}, "version": {version}, "definition": {definition}})
+	}
+	for _, bad := range []string{"{", `{"tools":[]}`, `{"color":"red"}`} {
+		if status, page := agent("add", "shop", "", bad); status != 409 || !strings.Contains(page, `class="problem"`) {
+			t.Errorf("%s: %d %s", bad, status, page)
+		}
+	}
+	agent("add", "shop", "", `{"description":"sells","temperature":1,"budget":{"usd_per_day":2,"usd_per_round":1}}`)
+	agent("save", "shop", "1", `{"description":"buys","budget":{"usd_per_round":1}}`)
+	if status, page := agent("save", "shop", "1", `{"description":"late"}`); status != 409 || !strings.Contains(page, "late") {
+		t.Errorf("an old version: %d %s", status, page)
+	}
+	now, err := p.engine.Control().Agents.Get(t.Context(), dispatch.AgentQuery{Name: "shop"})
+	if text := string(now.Definition); err != nil || now.Version != 2 || strings.Contains(text, "temperature") || strings.Contains(text, "usd_per_day") || !strings.Contains(text, "buys") {
+		t.Errorf("version %d: %s (%v)", now.Version, text, err)
+	}
+	if status, page := agent("delete", "fixed", "", ""); status != 409 || !strings.Contains(page, "change it in regie.yaml") {
+		t.Errorf("one of a file: %d %s", status, page)
+	}
+	agent("delete", "shop", "2", "")
+	if _, page := p.get("/settings/agents"); strings.Contains(page, `value="shop"`) || !strings.Contains(page, "In regie.yaml, under agents.fixed.") {
+		t.Errorf("after the deletion: %s", page)
+	}
+	for _, section := range []string{"providers", "workspaces"} {
+		if status, page := p.get("/settings/" + section); status != 200 || !strings.Contains(page, `class="line"`) {
+			t.Errorf("%s: %d %s", section, status, page)
+		}
+	}
+}
+
+// TestBrowser_Settings revokes a standing rule with scripts, and takes pictures.
+func TestBrowser_Settings(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, writesFile(t)).servePages("127.0.0.1:0")
+	p := h.login()
+	chat := p.begin("Move stripe")
+	asked := p.waits(chat)
+	always := decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: &asked.Reviews[0].Preview.Scopes[0]})
+	if _, err := h.engine.Control().Decide(t.Context(), always); err != nil {
+		t.Fatal(err)
+	}
+	p.ends(chat)
+	link, err := h.engine.LinkBrowser(t.Context())
+	fatal(t, err)
+	b := openTab(t, "en")
+	b.do(chromedp.Navigate(link.URL), chromedp.Click("button"), chromedp.WaitVisible("#text"))
+	for _, section := range []string{"limits", "tokens", "agents", "rules"} {
+		b.do(chromedp.Navigate(h.served.URL+"/settings/"+section), chromedp.WaitVisible(".settings form"))
+		b.screens("settings-" + section)
+	}
+	b.do(chromedp.Click(".settings .line button"), chromedp.WaitVisible(".settings h2")) // there is none left
+}

@@ -1,0 +1,336 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// servesWidget serves the pages with a widget for an origin.
+func (b *harness) servesWidget(tools regie.ToolScope, change func(*config.Widget), origins ...string) *house {
+	b.t.Helper()
+	b.priced(config.Budget{})
+	b.settings.File.Agents = map[string]config.Agent{"shop": {Tools: tools}}
+	widget := config.Widget{
+		Agent: "shop", Workspace: b.root, Origins: append(origins, "https://shop.example"),
+		Title: "Orders and delivery", Company: "Maison Moreau", USDPerDay: 50_000_000,
+	}
+	if change != nil {
+		change(&widget)
+	}
+	b.settings.File.Widgets = map[string]config.Widget{"support": widget}
+	return b.servePages("127.0.0.1:0")
+}
+
+// visit posts a form of the widget as a browser without scripts, or as the frame's module.
+func (h *house) visit(path string, form url.Values, module bool) (status int, body string) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.served.URL+path, strings.NewReader(form.Encode()))
+	fatal(h.t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if module {
+		r.Header.Set("Accept", "application/json")
+	}
+	response, err := http.DefaultClient.Do(r)
+	fatal(h.t, err)
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	fatal(h.t, err)
+	return response.StatusCode, string(data)
+}
+
+// sendVisit sends a visitor's message as the frame's module, and returns the secret of a new chat.
+func (h *house) sendVisit(secret, text string) string {
+	h.t.Helper()
+	status, body := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {text}}, true)
+	var said struct{ Visitor string }
+	if err := json.Unmarshal([]byte(body), &said); err != nil || status != 200 {
+		h.t.Fatalf("a visitor's message: %d %s", status, body)
+	}
+	return said.Visitor
+}
+
+// visited returns the newest session of a visitor.
+func (h *house) visited() regie.ID {
+	h.t.Helper()
+	rounds, err := h.engine.Control().List(h.t.Context(), store.RoundFilter{Limit: 1})
+	fatal(h.t, err)
+	if len(rounds) != 1 {
+		h.t.Fatal("no visitor has a session")
+	}
+	return rounds[0].Session.ID
+}
+
+// TestWidget chats without scripts: an approval lands in the owner's inbox, the visitor gets the
+// answer, and reads nothing of tools, costs and the owner.
+func TestWidget(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, replyWith("I write it.", call{"a", "files__write_file", `{"path":"vat.yaml","content":"stripe: 6278\n"}`}),
+		replyWith("## Done\n\nIt is there."), replyWith("That one too."))).servesWidget(regie.ToolScope{"files.*"}, nil)
+	response, err := http.Get(h.served.URL + "/widget/support") //nolint:noctx // as a frame
+	fatal(t, err)
+	_ = response.Body.Close()
+	if got := response.Header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "frame-ancestors https://shop.example; base-uri 'none'") ||
+		response.Header.Get("X-Frame-Options") != "" {
+		t.Errorf("the page may be shown by %s, %v", got, response.Header)
+	}
+	status, page := h.visit("/widget/support", url.Values{"text": {"Where is order 4417?"}}, false)
+	if status != 200 || !strings.Contains(page, "Where is order 4417?") || !strings.Contains(page, "An AI agent of Maison Moreau") ||
+		!strings.Contains(page, "do what the team lets it do") {
+		t.Fatalf("%d %s", status, page)
+	}
+	secret, session := field(t, page, "visitor"), h.visited()
+	asked := h.parked(h.engine.Control(), session).Approvals[0]
+	// a form that was reloaded changes nothing
+	form := url.Values{"visitor": {secret}, "text": {"And order 4418?"}, "client_message_id": {"again"}}
+	h.visit("/widget/support", form, false)
+	_, page = h.visit("/widget/support", form, false)
+	if n := strings.Count(page, "And order 4418?"); n != 1 || !strings.Contains(page, "I have asked the team; you get the answer here.") {
+		t.Errorf("%d messages: %s", n, page)
+	}
+	owner := h.login()
+	if _, inbox := owner.get("/inbox"); !strings.Contains(inbox, `action="/approvals/`+asked.ID.String()) {
+		t.Errorf("the approval is not in the inbox: %s", inbox)
+	}
+	if _, home := owner.get("/"); strings.Contains(home, "4417") {
+		t.Errorf("the visitor's chat is among the owner's: %s", home)
+	}
+	_, inbox := owner.get("/inbox")
+	owner.post("/approvals/"+asked.ID.String(), url.Values{
+		"csrf": {field(t, inbox, "csrf")}, "next": {"/inbox"}, "call": {asked.Reviews[0].CallID.String()}, "answer": {"allow"},
+	})
+	h.ended(session)
+	_, page = h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {" "}}, false)
+	for _, want := range []string{"<h4>Done</h4>", "1 step", "the message is empty"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the chat lacks %s: %s", want, page)
+		}
+	}
+	for _, bad := range []string{"write_file", "$", "Allowed", session.String(), asked.ID.String(), h.root} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the visitor reads %q: %s", bad, page)
+		}
+	}
+}
+
+// ended waits until the rounds of a session have ended.
+func (h *house) ended(session regie.ID) {
+	h.t.Helper()
+	h.until(h.engine.Control(), session, func(*regie.Event) bool {
+		view, err := h.engine.Control().Session(h.t.Context(), session)
+		return err == nil && (view.State == regie.SessionIdle || view.State == regie.SessionClosed)
+	})
+}
+
+// TestWidget_Rights tries everything with a visitor's secret but its own chat.
+func TestWidget_Rights(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, replyWith("", write("w", "x.txt", "one\n")))).
+		servesWidget(regie.ToolScope{"files.*"}, nil)
+	first := h.sendVisit("", "Write it")
+	victim := h.visited()
+	asked := h.parked(h.engine.Control(), victim).Approvals[0]
+	second := h.sendVisit("", "I am another")
+	h.parked(h.engine.Control(), h.visited())
+	for _, one := range []struct{ method, path, body string }{
+		{"GET", "/api/v1/sessions", ""},
+		{"GET", "/api/v1/sessions/" + victim.String(), ""},
+		{"GET", "/api/v1/me", ""},
+		{"POST", "/api/v1/approvals/" + asked.ID.String() + "/decide", "{}"},
+		{"GET", "/inbox", ""},
+		{"GET", "/chats/" + victim.String(), ""},
+		{"POST", "/approvals/" + asked.ID.String(), ""},
+	} {
+		response := h.ask(one.method, one.path, one.body, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+first) })
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s %s answers %d", one.method, one.path, response.StatusCode)
+		}
+	}
+	// and below the transports
+	s := h.engine.Service()
+	caller := &access.Caller{Via: access.ViaVisitor, Visitor: &access.Visitor{Widget: "support", Session: victim}, Token: regie.Token{ID: victim}}
+	ctx := access.With(t.Context(), caller)
+	for name, try := range map[string]func() error{
+		"list":     func() error { _, err := s.Sessions.List(ctx, store.SessionFilter{}); return err },
+		"get":      func() error { _, err := s.Sessions.Get(ctx, victim); return err },
+		"inbox":    func() error { _, err := s.Approvals.Inbox(ctx, store.InboxFilter{}); return err },
+		"decide":   func() error { _, err := s.Approvals.Decide(ctx, decide(asked, "x")); return err },
+		"answer":   func() error { _, err := s.Approvals.Answer(ctx, dispatch.AnswerRequest{}); return err },
+		"follow":   func() error { return s.Events.Follow(ctx, victim, 0, nil) },
+		"submit":   func() error { _, err := s.Rounds.Submit(ctx, dispatch.RunRequest{SessionID: victim}); return err },
+		"me":       func() error { _, err := s.Users.Me(ctx); return err },
+		"remove":   func() error { _, err := s.Sessions.Remove(ctx, dispatch.RemoveRequest{SessionID: victim}); return err },
+		"open":     func() error { _, err := s.Workspaces.Open(ctx, dispatch.WorkspaceRequest{Path: h.root}); return err },
+		"workflow": func() error { _, err := s.Visits.Thread(access.AsOwner(t.Context())); return err }, // an owner is no visitor
+	} {
+		if err := try(); regie.CodeOf(err) != regie.CodeForbidden {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, page := h.visit("/widget/support", url.Values{"visitor": {second}, "text": {"Hello"}}, false)
+	if strings.Contains(page, "Write it") || !strings.Contains(page, "I am another") {
+		t.Errorf("the second visitor reads %s", page)
+	}
+	for _, secret := range []string{"x", strings.ToUpper(first), h.token} {
+		if status, body := h.visit("/widget/support/stream", url.Values{"visitor": {secret}}, true); status != http.StatusUnauthorized {
+			t.Errorf("the stream of %q: %d %s", secret, status, body)
+		}
+	}
+	if status, body := h.visit("/widget/other", url.Values{"visitor": {first}, "text": {"x"}}, true); status != 404 {
+		t.Errorf("another widget: %d %s", status, body)
+	}
+	_, err := s.Sessions.Stop(access.AsOwner(t.Context()), h.visited())
+	fatal(t, err)
+	h.ended(h.visited())
+	_, err = s.Sessions.Remove(access.AsOwner(t.Context()), dispatch.RemoveRequest{SessionID: h.visited()})
+	fatal(t, err)
+	if status, _ := h.visit("/widget/support/stream", url.Values{"visitor": {second}}, true); status != http.StatusUnauthorized {
+		t.Errorf("the stream of a removed session: %d", status)
+	}
+}
+
+// TestWidget_Limits: a visitor, a widget and its money come to an end, each by itself.
+func TestWidget_Limits(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{replyWith("Hello.")}, 6)...)).servesWidget(regie.ToolScope{"files.read_file"}, func(w *config.Widget) {
+		w.MessagesPerVisitor, w.MessagesPerWidget = 2, 6
+	})
+	refused := func(secret, want string) {
+		t.Helper()
+		if status, body := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {"x"}}, true); status != 429 || !strings.Contains(body, want) {
+			t.Errorf("%d %s, want %s", status, body, want)
+		}
+	}
+	first := h.sendVisit("", "one")
+	h.sendVisit(first, "two")
+	h.sendVisit(first, "three")
+	refused(first, "Come back in 10 minutes.")
+	h.sendVisit("", "another visitor")
+	h.ended(h.visited())
+	h.sendVisit("", "and another")
+	h.sendVisit("", "the sixth")
+	refused("", "Come back in 10 minutes.")
+	for _, poor := range []struct {
+		cap     config.Cap
+		claims  string
+		refused string
+	}{
+		{8_000, used, ""}, // the engine makes no call that it cannot pay
+		{45_000, `{"prompt_tokens":4000,"completion_tokens":9000}`, "Come back tomorrow."},
+	} {
+		m := newModel(t, claims(poor.claims, replyWith("Hello.")))
+		h := newHarness(t, m).servesWidget(regie.ToolScope{"files.read_file"}, func(w *config.Widget) { w.USDPerDay = poor.cap })
+		secret := h.sendVisit("", "one")
+		h.ended(h.visited())
+		status, body := h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {" "}}, false)
+		if poor.refused == "" {
+			if n := len(m.asked()); n != 0 || !strings.Contains(body, "This did not work.") || strings.Contains(body, "budget") {
+				t.Errorf("%d requests: %d %s", n, status, body)
+			}
+		} else if status, body = h.visit("/widget/support", url.Values{"visitor": {secret}, "text": {"x"}}, true); status != 429 || !strings.Contains(body, poor.refused) {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+}
+
+// embedded is the frame of the widget on a page of another site.
+type embedded struct {
+	*tab
+	frame *chromedp.Node
+}
+
+// openWidget opens the launcher of a page.
+func (b *tab) openWidget(page string) *embedded {
+	b.t.Helper()
+	const root = `[...document.body.children].find((e) => e.shadowRoot).shadowRoot`
+	b.do(chromedp.Navigate(page))
+	b.wait(`[...document.body.children].some((e) => e.shadowRoot)`)
+	b.do(chromedp.Click(chromedp.JSPath(root + `.querySelector("button")`)))
+	b.wait(root + `.querySelector("iframe")`)
+	nodes, err := chromedp.Run(b.ctx, chromedp.Nodes(chromedp.JSPath(root+`.querySelector("iframe")`)))
+	fatal(b.t, err)
+	return &embedded{b, nodes[0]}
+}
+
+// waits waits until an expression is true in the frame, which may still be loading.
+func (e *embedded) waits(expression string) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.ctx, 30*time.Second)
+	defer cancel()
+	in := chromedp.WithPollingInFrame(e.frame)
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", in, chromedp.WithPollingInterval(20*time.Millisecond)))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			text, _ := chromedp.Run(e.ctx, chromedp.Poll[string](`document.hasFocus() + " " + document.body.innerText`, in))
+			e.t.Fatalf("never true in the frame: %s (%v); it shows:\n%s", expression, err, text)
+		}
+	}
+}
+
+// TestBrowser_Widget chats on a page of another site that may show the widget, and shows nothing on
+// one that may not.
+func TestBrowser_Widget(t *testing.T) {
+	t.Parallel()
+	var page string
+	host := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, page)
+	})
+	good, bad := httptest.NewServer(host), httptest.NewServer(host)
+	t.Cleanup(good.Close)
+	t.Cleanup(bad.Close)
+	// another site, and not only another port
+	site := func(s *httptest.Server) string { return strings.Replace(s.URL, "127.0.0.1", "localhost", 1) }
+	b := newHarness(t, newModel(t,
+		replyWith("I look it up.", call{"r", "files__read_file", `{"path":"orders.txt"}`}),
+		replyWith("Order 4417 left on **Friday**.\n\nDo you want to change the day?"), replyWith("It stays as it is.")))
+	fatal(t, os.WriteFile(filepath.Join(b.root, "orders.txt"), []byte("4417: Friday\n"), 0o600))
+	h := b.servesWidget(regie.ToolScope{"files.read_file"}, nil, site(good))
+	page = `<!doctype html><meta name="viewport" content="width=device-width"><title>Maison Moreau</title><body style="background:#fbf6ee;font:2rem serif">
+		<h1>Tables that outlive the house.</h1><script src="` + h.served.URL + `/widget.js" data-widget="support" data-accent="#ffd27f" data-name="Help with orders"></script>`
+	b2 := openTab(t, "en", chromedp.Flag("disable-site-isolation-trials", true), // the test looks into the frame
+		chromedp.Flag("disable-features", "SitePerProcess,IsolateOrigins"))
+	w := b2.openWidget(site(good))
+	w.waits(`document.hasFocus() && document.activeElement.id == "text" && document.getElementById("title").textContent == "Help with orders"`)
+	w.waits(`document.querySelector("footer > p").textContent == "It can look things up. It cannot change or pay anything."`)
+	w.waits(`getComputedStyle(document.documentElement).getPropertyValue("--accent").startsWith("rgb(")`)
+	w.do(chromedp.KeyEvent("Where is order 4417?\r"))
+	w.waits(`document.getElementById("items").innerText.includes("change the day?") && document.querySelector(".note").innerText.includes("1 step")`)
+	w.screens("widget-en")
+	w.do(chromedp.KeyEvent("No, thank you.\r"))
+	w.waits(`document.getElementById("items").innerText.includes("It stays as it is.") && !document.querySelector(".sending")`)
+	w.do(chromedp.KeyEvent("\x1b"))
+	w.wait(`document.activeElement.shadowRoot?.activeElement.ariaExpanded == "false"`)
+	w = b2.openWidget(site(good)) // the frame knows its chat again
+	w.waits(`document.querySelectorAll(".person").length == 2 && document.getElementById("items").innerText.includes("It stays as it is.")`)
+	refused := b2.openWidget(site(bad))
+	refused.do(chromedp.KeyEvent("Where is order 4418?\r"))
+	text, err := chromedp.Run(refused.ctx, chromedp.Poll[string]("document.URL", chromedp.WithPollingInFrame(refused.frame)))
+	if err != nil || !strings.HasPrefix(text, "chrome-error:") {
+		t.Errorf("a site that may not show the widget shows %s (%v)", text, err)
+	}
+	if rounds, err := h.engine.Control().List(t.Context(), store.RoundFilter{Limit: 10}); err != nil || len(rounds) != 2 {
+		t.Errorf("%d runs (%v)", len(rounds), err)
+	}
+}
