@@ -31,6 +31,7 @@ type snapshot struct {
 	Seq     int64
 	Items   []item
 	Regions []item
+	Grows   bool // with the time, without news
 }
 
 // update is the difference of two snapshots as the page's module reads it. Items lists the ids in
@@ -61,6 +62,7 @@ type pageStream struct {
 	id     string // of the reply that streams in
 	text   string // of it so far
 	blocks []template.HTML
+	grows  bool
 }
 
 // note is what wakes a stream: an item of the session, or the error that ends it.
@@ -201,6 +203,9 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			timer.Reset(in)
 		}
 	}
+	if stale = p.grows; stale {
+		wake(time.Second)
+	}
 	for {
 		var err error
 		select {
@@ -229,7 +234,9 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			if err == nil && fresh {
 				err = p.sendLive()
 			}
-			stale, fresh = false, false
+			if stale, fresh = p.grows, false; stale {
+				wake(time.Second)
+			}
 		}
 		if err != nil {
 			return
@@ -288,7 +295,7 @@ func (p *pageStream) sendChanges(now *snapshot) error {
 			}
 		}
 	}
-	p.sent = map[string]template.HTML{}
+	p.sent, p.grows = map[string]template.HTML{}, now.Grows
 	p.remember(now)
 	if p.id != "" {
 		out.Items = append(out.Items, p.id)

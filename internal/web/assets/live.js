@@ -70,12 +70,15 @@ const sync = (update) => {
     place = element;
   }
   const known = new Set(update.items);
-  for (const element of [...list.children]) {
+  for (const element of [...(list?.children ?? [])]) {
     if (!known.has(element.id) && !element.id.startsWith("sent-")) element.remove();
   }
   for (const [id, html] of Object.entries(update.html)) {
     const region = known.has(id) ? null : document.getElementById(id);
-    if (region && !region.contains(document.activeElement?.closest("select, a"))) region.innerHTML = html;
+    if (!region || region.contains(document.activeElement?.closest("select, a"))) continue;
+    const fresh = region.cloneNode(false);
+    fresh.innerHTML = html;
+    replace(region, fresh);
   }
   const waiting = document.querySelector("#nav .count")?.textContent;
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
@@ -261,6 +264,13 @@ document.addEventListener("keydown", (event) => {
     document.querySelector(".card.you")?.focus();
     event.preventDefault();
   }
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard?.writeText(button.dataset.copy);
+  say.textContent = words.copied;
 });
 
 if (location.hash) document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : location.hash)?.scrollIntoView();

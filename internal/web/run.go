@@ -1,0 +1,286 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// runPage is one round: its timeline or its steps, and one of its calls beside it.
+type runPage struct {
+	*frame
+	Round                          *regie.Round
+	Chip                           chip
+	Took, Waited, Cost, Note, Chat string
+	By, CallWords                  string
+	Session                        regie.ID
+	Tokens, Cached                 int64 // Cached is in percent
+	Calls                          int
+	Trigger                        string
+	Steps, Problems, Open          bool
+	Exchanges                      []exchangePart
+	Items                          []item
+	Ticks                          []tick
+	Page, Pages                    int
+	Call                           *callPage
+	head                           int64
+}
+
+// callPage is one call of a run.
+type callPage struct {
+	ID                  regie.ID
+	Row                 callRow
+	Class               string
+	Started, Ended      time.Time
+	Took, Attempts, Arg string
+	Edited              reviewPart // its diff: what was proposed and what ran
+	Needs               []item     // of the person
+	Sent                *sentRequest
+	Dry                 *dispatch.Replay
+	Same                bool // of Dry: the request of this call
+}
+
+// sentRequest is the request that a model was sent before it proposed a call.
+type sentRequest struct {
+	Size  int
+	Exact bool
+	Hash  string
+	Body  string
+	Cut   bool
+}
+
+// showRun shows a round, and one of its calls where the path has one.
+func (s *Site) showRun(v *visit) error {
+	page, err := loadRun(v.r.Context(), v)
+	if err != nil {
+		return err
+	}
+	if page.Open && (page.Call == nil || page.Call.Sent == nil && page.Call.Dry == nil) {
+		page.Stream = page.Path + "/stream?call=" + v.r.PathValue("call") + "&" + v.r.URL.RawQuery
+	}
+	v.render(200, "run", page)
+	return nil
+}
+
+// streamRun streams what changes of a round that goes on.
+func (s *Site) streamRun(v *visit) error {
+	first, err := loadRun(v.r.Context(), v)
+	if err != nil {
+		return err
+	}
+	return v.stream(-1, first.Session, func(ctx context.Context) (*snapshot, error) {
+		page, err := loadRun(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		shown := &snapshot{Title: page.Title, Say: page.Chip.Word, Items: page.Items, Seq: page.head, Grows: page.Round.State == regie.RoundRunning}
+		return shown, shown.addRegions(v, page, "nav", "tabs", "run-state", "strip", "scale", "call-page")
+	})
+}
+
+func loadRun(ctx context.Context, v *visit) (*runPage, error) {
+	id, err := v.id()
+	if err != nil {
+		return nil, err
+	}
+	view, err := v.site.Service.Rounds.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: view.Session.ID, Closed: true})
+	if err != nil {
+		return nil, err
+	}
+	around, query := v.newThread(&inbox, nil), v.r.URL.Query()
+	page := &runPage{
+		frame: v.newFrame("runs", v.text.T("Run no. %s", strconv.Itoa(view.Round.Number))), Round: &view.Round,
+		Chip: runChip(v, &view.Round, &view.Session), Cost: formatCost(v.text, view.Spent), Chat: v.sessionName(view.Session.Name),
+		Session: view.Session.ID, By: startedBy(v, &view.Round, &view.Session), Steps: query.Get("view") == "steps",
+		Problems: query.Get("problems") != "", Open: view.Round.State != regie.RoundEnded, head: view.Head,
+	}
+	page.Title, page.Path = page.Chat+" · "+formatUntil(view.Round.StartedAt), "/runs/"+id.String()
+	if err := v.fillFrame(page.frame); err != nil {
+		return nil, err
+	}
+	if !view.Round.EndNote.IsZero() {
+		page.Note = sanitize.Line(v.text.Sentence(view.Round.EndNote))
+	}
+	if view.Trigger != nil {
+		if page.Trigger = personText(view.Trigger); view.Trigger.Author.Kind == regie.AuthorUser {
+			page.By = cmp.Or(sanitize.Line(view.Trigger.Author.ID), page.By)
+		}
+	}
+	page.count(v, &view)
+	if page.Steps {
+		for i := range view.Exchanges {
+			page.Exchanges = append(page.Exchanges, v.exchangePart(&view.Exchanges[i], around.approvals))
+		}
+	}
+	if call := cmp.Or(v.r.PathValue("call"), query.Get("call")); call != "" {
+		if page.Call, err = loadCall(ctx, v, &view, around, call); err != nil {
+			return nil, err
+		}
+	}
+	return page, page.draw(v, &view, around)
+}
+
+// count sums what the calls and exchanges of a round used.
+func (p *runPage) count(v *visit, view *store.RoundView) {
+	var input, cached int64
+	words := map[string]int{}
+	var order []string
+	for i := range view.Exchanges {
+		x := &view.Exchanges[i]
+		input, cached = input+x.Usage.Input, cached+x.Usage.CacheRead
+		p.Tokens += x.Usage.Input + x.Usage.Output
+		for j := range x.Calls {
+			c := callChip(v.text, &x.Calls[j])
+			if p.Calls++; c.Class == "unknown" {
+				p.Chip = c
+			}
+			if words[c.Word]++; words[c.Word] == 1 {
+				order = append(order, c.Word)
+			}
+		}
+	}
+	p.Cached = 100 * cached / max(1, input)
+	for i, word := range order {
+		order[i] = strconv.Itoa(words[word]) + " " + strings.ToLower(word)
+	}
+	p.CallWords = strings.Join(order, ", ")
+}
+
+// draw makes the timeline, of which a page shows a part.
+func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
+	l := &timeline{
+		v: v, run: p.Path, now: time.Now(), asked: around.approvals, questions: around.questions, seen: map[regie.ID]bool{},
+	}
+	for i := range view.Enrichments {
+		for j := range view.Enrichments[i].Calls {
+			l.call(&view.Enrichments[i].Calls[j])
+		}
+	}
+	for i := range view.Exchanges {
+		l.exchange(&view.Exchanges[i])
+	}
+	scale := l.scale(p.Open)
+	end := cmp.Or(view.Round.EndedAt, l.now)
+	p.Took = formatSpan(v.text, scale.worked)
+	if waited := end.Sub(view.Round.StartedAt) - scale.worked; waited >= leastFold {
+		p.Waited = formatSpan(v.text, waited)
+	}
+	p.Ticks = scale.ticks(v)
+	if p.Problems {
+		l.rows = slices.DeleteFunc(l.rows, func(r timelineRow) bool { return !r.Problem })
+	}
+	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 for what is no number
+	p.Pages = max(1, (len(l.rows)+shownRows-1)/shownRows)
+	p.Page = min(max(1, number), p.Pages)
+	if p.Steps {
+		return nil
+	}
+	for _, row := range l.rows[(p.Page-1)*shownRows : min(len(l.rows), p.Page*shownRows)] {
+		row.Current = p.Call != nil && row.ID == "c-"+p.Call.ID.String()
+		html, err := v.fragment("item-step", row)
+		if err != nil {
+			return err
+		}
+		p.Items = append(p.Items, item{row.ID, template.HTML(html)}) //nolint:gosec // a template has made it
+	}
+	return nil
+}
+
+// loadCall reads one call of a round, with what the address asks of it besides.
+func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thread, id string) (*callPage, error) {
+	var c *regie.Call
+	for i := range view.Exchanges {
+		for j := range view.Exchanges[i].Calls {
+			if view.Exchanges[i].Calls[j].ID.String() == id {
+				c = &view.Exchanges[i].Calls[j]
+			}
+		}
+	}
+	for i := range view.Enrichments {
+		for j := range view.Enrichments[i].Calls {
+			if view.Enrichments[i].Calls[j].ID.String() == id {
+				c = &view.Enrichments[i].Calls[j]
+			}
+		}
+	}
+	if c == nil {
+		return nil, regie.Errorf(regie.CodeNotFound, "there is no call %s in this run", sanitize.Line(id))
+	}
+	around.next = "/runs/" + view.Round.ID.String() + "/calls/" + c.ID.String()
+	around.requests(c)
+	page := &callPage{
+		ID: c.ID, Row: v.callRow(c, around.approvals[c.ID]), Class: classWords(v, c.Class), Started: c.StartedAt, Ended: c.SettledAt,
+		Attempts: strconv.Itoa(c.Attempts), Needs: slices.DeleteFunc(around.items, func(i item) bool { return !strings.Contains(string(i.HTML), `class="card`) }),
+	}
+	page.Row.Sentence = capitalize(page.Row.Sentence)
+	if !c.StartedAt.IsZero() && !c.SettledAt.IsZero() {
+		page.Took = formatSpan(v.text, c.SettledAt.Sub(c.StartedAt))
+	}
+	if page.Row.Executed != "" && page.Row.Executed != page.Row.Arguments {
+		diff := udiff.Unified("a", "b", page.Row.Arguments+"\n", page.Row.Executed+"\n")
+		page.Edited.Diff, page.Edited.Added, page.Edited.Removed = parseDiff(diff)
+		page.Edited.Path = v.text.T("proposed and executed")
+	}
+	query := v.r.URL.Query()
+	if query.Get("request") != "" {
+		prompt, err := v.site.Service.Rounds.Prompt(ctx, dispatch.PromptRequest{CallID: c.ID})
+		if err != nil {
+			return nil, err
+		}
+		page.Sent = newSentRequest(&prompt)
+	}
+	if query.Get("replay") != "" {
+		replay, err := v.site.Service.Rounds.Replay(ctx, view.Round.ID)
+		if err != nil {
+			return nil, err
+		}
+		page.Dry = &replay
+		page.Same = slices.ContainsFunc(replay.Steps, func(s dispatch.ReplayStep) bool { return s.Exchange == c.Exchange && s.Recorded == s.Rebuilt })
+	}
+	return page, around.err
+}
+
+// newSentRequest makes a request readable: JSON is indented, and the end of a long one is cut.
+func newSentRequest(p *dispatch.Prompt) *sentRequest {
+	var body bytes.Buffer
+	if json.Indent(&body, p.Body, "", "  ") != nil {
+		body.Write(p.Body)
+	}
+	return &sentRequest{
+		Size: len(p.Body), Exact: p.Exact(), Hash: p.Request.String(), Cut: body.Len() > maxShown,
+		Body: sanitize.Strip(sanitize.Clip(body.String(), maxShown)),
+	}
+}
+
+// classWords says how a call may be repeated.
+func classWords(v *visit, class regie.EffectClass) string {
+	switch class {
+	case regie.ClassRead:
+		return v.text.T("reads, may be repeated freely")
+	case regie.ClassKeyed:
+		return v.text.T("repeated with the same key only")
+	case regie.ClassVerifiable:
+		return v.text.T("verified before it is repeated")
+	case regie.ClassOnce:
+		return v.text.T("once, never repeated by itself")
+	default:
+		return v.text.T("the same work goes on")
+	}
+}
