@@ -119,9 +119,7 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 		page.Note = sanitize.Line(v.text.Sentence(view.Round.EndNote))
 	}
 	if view.Trigger != nil {
-		if page.Trigger = personText(view.Trigger); view.Trigger.Author.Kind == regie.AuthorUser {
-			page.By = cmp.Or(sanitize.Line(view.Trigger.Author.ID), page.By)
-		}
+		page.Trigger = personText(view.Trigger)
 	}
 	page.count(v, &view)
 	if page.Steps {
@@ -193,7 +191,7 @@ func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 		return nil
 	}
 	for _, row := range l.rows[(p.Page-1)*shownRows : min(len(l.rows), p.Page*shownRows)] {
-		row.Current = p.Call != nil && row.ID == "c-"+p.Call.ID.String()
+		row.Ticks, row.Current = p.Ticks, p.Call != nil && row.ID == "c-"+p.Call.ID.String()
 		html, err := v.fragment("item-step", row)
 		if err != nil {
 			return err

@@ -77,7 +77,7 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 		return nil, err
 	}
 	filter.Limit = shownRuns + 1
-	filter.From, _ = time.ParseInLocation(time.DateOnly, page.From, time.Local) //nolint:gosmopolitan // a day as its reader has it
+	filter.From, _ = time.ParseInLocation(time.DateOnly, page.From, time.Local)          //nolint:gosmopolitan // a day as its reader has it
 	if to, err := time.ParseInLocation(time.DateOnly, page.To, time.Local); err == nil { //nolint:gosmopolitan // as above
 		filter.To = to.AddDate(0, 0, 1)
 	}

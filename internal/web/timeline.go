@@ -103,6 +103,7 @@ type timelineRow struct {
 	ID, Class, Icon, Word, Text, Link string
 	Exchange, Current, Problem        bool
 	Bars                              []bar
+	Ticks                             []tick
 	Note, NoteX                       string // beside the bars
 	Left                              bool   // of NoteX
 	Time, Cost                        string
@@ -187,6 +188,10 @@ func (l *timeline) call(c *regie.Call) {
 		l.wait(row.ID, row.Text, q.CreatedAt, cmp.Or(c.SettledAt, time.Time{}))
 		l.rows[len(l.rows)-1].Link = row.Link
 		return
+	case c.StartedAt.IsZero() && c.Kind == regie.KindQuery && c.DurationUS > 0:
+		took := time.Duration(c.DurationUS) * time.Microsecond
+		row.spans = []classedSpan{{span{c.SettledAt.Add(-took), c.SettledAt}, "tool"}}
+		row.Time = formatSpan(t, took)
 	case c.StartedAt.IsZero():
 		if row.Note = row.Word; shown.Chip.Class == "done" {
 			row.Note = ""
