@@ -59,8 +59,24 @@ func (v *visit) fillFrame(f *frame) error {
 		f.Chats = append(f.Chats, v.chatLine(&sessions[i], f.Path))
 	}
 	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{Brief: true, Limit: shownWaiting})
-	f.Waiting = len(inbox.Approvals) + len(inbox.Questions)
+	f.Waiting = len(inbox.Approvals) + len(inbox.Questions) + len(inbox.Unknown)
+	for i := range inbox.Approvals {
+		f.leaveOut(&inbox, inbox.Approvals[i].ID)
+	}
+	for i := range inbox.Questions {
+		f.leaveOut(&inbox, inbox.Questions[i].ID)
+	}
+	for i := range inbox.Unknown {
+		f.leaveOut(&inbox, inbox.Unknown[i].ID)
+	}
 	return err
+}
+
+// leaveOut leaves out of the count what is set aside.
+func (f *frame) leaveOut(inbox *store.Inbox, id regie.ID) {
+	if _, aside := inbox.SetAside[id]; aside {
+		f.Waiting--
+	}
 }
 
 func (v *visit) chatLine(s *store.SessionSummary, path string) chatLine {

@@ -98,12 +98,15 @@ func (s *Site) streamChat(v *visit) error {
 // streamInbox streams what changes of the inbox.
 func (s *Site) streamInbox(v *visit) error {
 	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
-		page, err := v.loadInbox(ctx, "", "")
+		page, err := v.loadInbox(ctx, v.r.URL.Query().Get("id"), "")
 		if err != nil {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Items: page.Items}
-		err = shown.addRegions(v, page, "nav", "tabs", "empty")
+		if page.Waiting > 0 && page.Kind == "" {
+			shown.Say = v.text.T("Needs you: %s", page.First)
+		}
+		err = shown.addRegions(v, page, "nav", "tabs", "empty", "kinds", "detail")
 		return shown, err
 	})
 }

@@ -53,6 +53,13 @@ const replace = (from, to) => {
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 };
 
+let waiting = document.querySelector("#nav .count")?.textContent ?? "";
+const notify = document.getElementById("notify");
+if (notify && window.Notification?.permission === "default") {
+  notify.hidden = false;
+  notify.addEventListener("click", async () => { notify.hidden = (await Notification.requestPermission()) !== "default"; });
+}
+
 const sync = (update) => {
   let place = null;
   for (const id of update.items) {
@@ -80,7 +87,11 @@ const sync = (update) => {
     fresh.innerHTML = html;
     replace(region, fresh);
   }
-  const waiting = document.querySelector("#nav .count")?.textContent;
+  const before = waiting;
+  waiting = document.querySelector("#nav .count")?.textContent ?? "";
+  if (document.hidden && Number(waiting) > Number(before) && window.Notification?.permission === "granted") {
+    new Notification("Regie", { body: update.say || words.waits, tag: "regie" });
+  }
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
   if (say.textContent !== update.say) say.textContent = update.say;
   toEnd();
@@ -240,6 +251,7 @@ document.addEventListener("submit", async (event) => {
   const detail = await send(form, submitter);
   form.removeAttribute("aria-busy");
   showProblem(form, detail);
+  if (!detail && form.closest("#detail")) location.assign(form.elements.next.value);
   if (!detail && form.closest(".card")) text?.focus({ preventScroll: true });
 });
 
@@ -260,6 +272,8 @@ document.addEventListener("keydown", (event) => {
     const menu = event.target.closest?.("details.menu[open]");
     if (menu) { menu.open = false; menu.firstElementChild.focus(); }
   }
+  const step = { j: "nextElementSibling", k: "previousElementSibling" }[event.key];
+  if (step && event.target.closest?.("[data-keys]")) event.target.closest("li")?.[step]?.querySelector("a").focus();
   if (event.altKey && event.key.toLowerCase() === "a") {
     document.querySelector(".card.you")?.focus();
     event.preventDefault();
