@@ -62,7 +62,7 @@ const (
 
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
-	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
+	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs", "search",
 }
 
 // New returns the pages.
@@ -83,6 +83,7 @@ func New(c Config) *Site {
 		"GET /inbox/{id}": s.showInbox, "POST /inbox/{id}": s.changeItem,
 		"GET /runs": s.showRuns, "GET /runs/stream": s.streamRuns,
 		"GET /runs/{id}": s.showRun, "GET /runs/{id}/stream": s.streamRun, "GET /runs/{id}/calls/{call}": s.showRun,
+		"GET /search":      s.showSearch,
 		"POST /appearance": s.setAppearance,
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
