@@ -11,9 +11,9 @@ import (
 // searchPage shows what was found, by chats and by workspaces with files.
 type searchPage struct {
 	*frame
-	Query        string
-	Chats, Files []*foundGroup
-	More         bool // that is not shown
+	Query         string
+	Said, InFiles []*foundGroup
+	More          bool // that is not shown
 }
 
 type foundGroup struct {
@@ -71,7 +71,7 @@ func (p *searchPage) add(v *visit, workspace string, found *dispatch.Found) {
 		link := "/chats/" + m.SessionID.String()
 		if chats[link] == nil {
 			chats[link] = &foundGroup{Name: v.sessionName(m.Session), Link: link}
-			p.Chats = append(p.Chats, chats[link])
+			p.Said = append(p.Said, chats[link])
 		}
 		chats[link].Lines = append(chats[link].Lines, foundLine{
 			Link: link + "#m-" + strconv.FormatInt(m.Seq, 10), Place: formatClock(m.At), Parts: markParts(m.Text, p.Query),
@@ -85,7 +85,7 @@ func (p *searchPage) add(v *visit, workspace string, found *dispatch.Found) {
 		})
 	}
 	if len(files.Lines) > 0 {
-		p.Files = append(p.Files, files)
+		p.InFiles = append(p.InFiles, files)
 	}
 	p.More = p.More || found.More || found.Next != ""
 }
