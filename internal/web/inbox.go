@@ -113,7 +113,7 @@ func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, 
 			list = append(list, i)
 		}
 	}
-	words := []string{v.text.T("All"), v.text.T("Decide"), v.text.T("Failed"), v.text.T("Set aside")}
+	words := []string{v.text.T("All"), v.text.T("Decide"), v.text.T("Failed"), v.text.T("Aside")}
 	for n, kind := range inboxKinds {
 		page.Tabs = append(page.Tabs, inboxTab{kind, words[n], counts[kind]})
 	}
