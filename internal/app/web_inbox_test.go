@@ -144,7 +144,9 @@ func TestBrowser_Inbox(t *testing.T) {
 	b.do(chromedp.KeyEvent("j"))
 	b.wait(`document.activeElement == document.querySelectorAll(".waiting a")[1]`)
 	b.do(chromedp.KeyEvent("\r"), chromedp.WaitVisible(".inbox.picked .card.you"))
-	link := func(n string) string { return b.eval(`document.querySelectorAll(".waiting a")[` + n + `].getAttribute("href")`) }
+	link := func(n string) string {
+		return b.eval(`document.querySelectorAll(".waiting a")[` + n + `].getAttribute("href")`)
+	}
 	first, third := link("0"), link("2")
 	b.do(chromedp.Click(".later summary"), chromedp.WaitVisible(".later .menu-body button"))
 	b.screens("inbox-item-fr")

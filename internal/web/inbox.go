@@ -44,9 +44,8 @@ type inboxItem struct {
 	Left                             string
 	Current                          bool
 
-	rank     int
-	template string
-	card     any
+	rank   int
+	render func(formOf) (string, error) // its card
 }
 
 // laterChoice is a time until which an item is set aside.
@@ -69,16 +68,12 @@ func (v *visit) renderInbox(id, problem string) error {
 	if err != nil {
 		return err
 	}
-	page.Stream = "/inbox/stream?" + url.Values{"kind": {page.Kind}, "id": {shownID(page)}}.Encode()
+	page.Stream = "/inbox/stream?kind=" + url.QueryEscape(page.Kind)
+	if page.Shown != nil {
+		page.Stream += "&id=" + page.Shown.ID.String()
+	}
 	v.render(statusOf(problem), "inbox", page)
 	return nil
-}
-
-func shownID(p *inboxPage) string {
-	if p.Shown == nil {
-		return ""
-	}
-	return p.Shown.ID.String()
 }
 
 func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, error) {
@@ -164,20 +159,10 @@ func (p *inboxPage) draw(v *visit, list []*inboxItem) error {
 		return nil
 	}
 	p.Later = laterChoices(v, time.Now())
-	switch card := p.Shown.card.(type) {
-	case approvalCard:
-		card.Form, card.Brief = p.Form, true
-		p.Shown.card = card
-	case questionCard:
-		card.Form, card.Brief = p.Form, true
-		p.Shown.card = card
-	case unknownCard:
-		card.Form = p.Form
-		p.Shown.card = card
-	default:
+	if p.Shown.render == nil {
 		return nil
 	}
-	html, err := v.fragment(p.Shown.template, p.Shown.card)
+	html, err := p.Shown.render(p.Form)
 	p.Detail = template.HTML(html) //nolint:gosec // a template has made it
 	return err
 }
@@ -199,40 +184,44 @@ func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (o
 		}
 	}
 	for i := range inbox.Approvals {
-		out = append(out, approvalItem(v, &inbox.Approvals[i]))
+		a, card := &inbox.Approvals[i], v.approvalCard(&inbox.Approvals[i])
+		out = append(out, &inboxItem{
+			ID: a.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "warn", Title: card.Title, Place: card.Session, Session: a.SessionID,
+			At: a.CreatedAt, Deadline: a.ExpiresAt, render: func(form formOf) (string, error) {
+				card.Form, card.Brief = form, true
+				return v.fragment("item-approval", card)
+			},
+		})
 	}
 	for i := range inbox.Questions {
-		out = append(out, questionItem(v, &inbox.Questions[i]))
+		q, card := &inbox.Questions[i], v.questionCard(&inbox.Questions[i])
+		out = append(out, &inboxItem{
+			ID: q.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "ask", Title: card.Title, Place: card.Session, Session: q.SessionID,
+			At: q.CreatedAt, Deadline: q.ExpiresAt, render: func(form formOf) (string, error) {
+				card.Form, card.Brief = form, true
+				return v.fragment("item-question", card)
+			},
+		})
 	}
 	for i := range inbox.Unknown {
-		c := &inbox.Unknown[i]
-		key := "u-" + c.ID.String()
+		c, key := &inbox.Unknown[i], "u-"+inbox.Unknown[i].ID.String()
 		out = append(out, &inboxItem{
 			ID: c.ID, Key: key, Kind: "decide", Class: "unknown", Icon: "lozenge", Title: v.text.T("Did this happen: %s?", callSentence(v.text, c)),
 			Place: cmp.Or(names[c.SessionID], v.sessionName("")), Session: c.SessionID, At: c.SettledAt, rank: 1,
-			template: "item-unknown", card: unknownCard{ID: key, Call: v.callRow(c, nil)},
+			render: func(form formOf) (string, error) {
+				return v.fragment("item-unknown", unknownCard{key, v.callRow(c, nil), form})
+			},
 		})
+	}
+	for _, i := range out {
+		if !i.Deadline.IsZero() {
+			i.Left = v.text.T("%s left", formatSpan(v.text, max(0, time.Until(i.Deadline))))
+		}
 	}
 	slices.SortStableFunc(out, func(a, b *inboxItem) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), a.Deadline.Compare(b.Deadline), b.At.Compare(a.At))
 	})
 	return out
-}
-
-func approvalItem(v *visit, a *regie.Approval) *inboxItem {
-	card := v.approvalCard(a)
-	return &inboxItem{
-		ID: a.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "warn", Title: card.Title, Place: card.Session, Session: a.SessionID,
-		At: a.CreatedAt, Deadline: a.ExpiresAt, Left: timeLeft(v, a.ExpiresAt), template: "item-approval", card: card,
-	}
-}
-
-func questionItem(v *visit, q *regie.Question) *inboxItem {
-	card := v.questionCard(q)
-	return &inboxItem{
-		ID: q.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "ask", Title: card.Title, Place: card.Session, Session: q.SessionID,
-		At: q.CreatedAt, Deadline: q.ExpiresAt, Left: timeLeft(v, q.ExpiresAt), template: "item-question", card: card,
-	}
 }
 
 // sessionItem returns the line of a session that failed, is paused or has ended unseen, or nil.
@@ -252,10 +241,6 @@ func sessionItem(v *visit, s *store.SessionSummary) *inboxItem {
 	return line
 }
 
-func timeLeft(v *visit, deadline time.Time) string {
-	return v.text.T("%s left", formatSpan(v.text, max(0, time.Until(deadline))))
-}
-
 // findClosed returns the approval or question that an id names, where it is no longer open.
 func (v *visit) findClosed(ctx context.Context, text string) *inboxItem {
 	id, err := regie.ParseID(text)
@@ -263,12 +248,8 @@ func (v *visit) findClosed(ctx context.Context, text string) *inboxItem {
 		return nil
 	}
 	found, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{ID: id})
-	switch {
-	case err != nil:
-	case len(found.Approvals) == 1:
-		return approvalItem(v, &found.Approvals[0])
-	case len(found.Questions) == 1:
-		return questionItem(v, &found.Questions[0])
+	if closed := listInbox(v, &found, nil); err == nil && len(closed) == 1 {
+		return closed[0]
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"html/template"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,27 +139,23 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 // count sums what the calls and exchanges of a round used.
 func (p *runPage) count(v *visit, view *store.RoundView) {
 	var input, cached int64
-	words := map[string]int{}
-	var order []string
 	for i := range view.Exchanges {
-		x := &view.Exchanges[i]
-		input, cached = input+x.Usage.Input, cached+x.Usage.CacheRead
-		p.Tokens += x.Usage.Input + x.Usage.Output
-		for j := range x.Calls {
-			c := callChip(v.text, &x.Calls[j])
-			if p.Calls++; c.Class == "unknown" {
-				p.Chip = c
-			}
-			if words[c.Word]++; words[c.Word] == 1 {
-				order = append(order, c.Word)
-			}
-		}
+		u := view.Exchanges[i].Usage
+		input, cached, p.Tokens = input+u.Input, cached+u.CacheRead, p.Tokens+u.Input+u.Output
 	}
 	p.Cached = 100 * cached / max(1, input)
-	for i, word := range order {
-		order[i] = strconv.Itoa(words[word]) + " " + strings.ToLower(word)
+	words, said := map[string]int{}, []string{}
+	for _, call := range callsOf(view) {
+		c := callChip(v.text, call)
+		if words[c.Word]++; c.Class == "unknown" {
+			p.Chip = c
+		}
+		p.Calls++
 	}
-	p.CallWords = strings.Join(order, ", ")
+	for _, word := range slices.Sorted(maps.Keys(words)) {
+		said = append(said, strconv.Itoa(words[word])+" "+strings.ToLower(word))
+	}
+	p.CallWords = strings.Join(said, ", ")
 }
 
 // draw makes the timeline, of which a page shows a part.
@@ -203,24 +200,12 @@ func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 
 // loadCall reads one call of a round, with what the address asks of it besides.
 func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thread, id string) (*callPage, error) {
-	var c *regie.Call
-	for i := range view.Exchanges {
-		for j := range view.Exchanges[i].Calls {
-			if view.Exchanges[i].Calls[j].ID.String() == id {
-				c = &view.Exchanges[i].Calls[j]
-			}
-		}
-	}
-	for i := range view.Enrichments {
-		for j := range view.Enrichments[i].Calls {
-			if view.Enrichments[i].Calls[j].ID.String() == id {
-				c = &view.Enrichments[i].Calls[j]
-			}
-		}
-	}
-	if c == nil {
+	calls := callsOf(view)
+	n := slices.IndexFunc(calls, func(c *regie.Call) bool { return c.ID.String() == id })
+	if n < 0 {
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no call %s in this run", sanitize.Line(id))
 	}
+	c := calls[n]
 	around.next = "/runs/" + view.Round.ID.String() + "/calls/" + c.ID.String()
 	around.requests(c)
 	page := &callPage{
@@ -255,6 +240,21 @@ func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thre
 	return page, around.err
 }
 
+// callsOf returns the calls of a round, those that its messages named first.
+func callsOf(view *store.RoundView) (out []*regie.Call) {
+	for i := range view.Enrichments {
+		for j := range view.Enrichments[i].Calls {
+			out = append(out, &view.Enrichments[i].Calls[j])
+		}
+	}
+	for i := range view.Exchanges {
+		for j := range view.Exchanges[i].Calls {
+			out = append(out, &view.Exchanges[i].Calls[j])
+		}
+	}
+	return out
+}
+
 // newSentRequest makes a request readable: JSON is indented, and the end of a long one is cut.
 func newSentRequest(p *dispatch.Prompt) *sentRequest {
 	var body bytes.Buffer
@@ -269,16 +269,9 @@ func newSentRequest(p *dispatch.Prompt) *sentRequest {
 
 // classWords says how a call may be repeated.
 func classWords(v *visit, class regie.EffectClass) string {
-	switch class {
-	case regie.ClassRead:
-		return v.text.T("reads, may be repeated freely")
-	case regie.ClassKeyed:
-		return v.text.T("repeated with the same key only")
-	case regie.ClassVerifiable:
-		return v.text.T("verified before it is repeated")
-	case regie.ClassOnce:
-		return v.text.T("once, never repeated by itself")
-	default:
-		return v.text.T("the same work goes on")
-	}
+	return map[regie.EffectClass]string{
+		regie.ClassRead: v.text.T("reads, may be repeated freely"), regie.ClassKeyed: v.text.T("repeated with the same key only"),
+		regie.ClassVerifiable: v.text.T("verified before it is repeated"), regie.ClassOnce: v.text.T("once, never repeated by itself"),
+		regie.ClassResumable: v.text.T("the same work goes on"),
+	}[class]
 }

@@ -63,13 +63,7 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 	}
 	page.Path = "/runs"
 	var filter store.RoundFilter
-	known := url.Values{"cursor": query["cursor"], "state": query["state"]}
-	for name, given := range known {
-		if len(given) == 0 {
-			delete(known, name)
-		}
-	}
-	err := httpread.Bind(known, &filter)
+	err := httpread.Bind(url.Values{"cursor": {query.Get("cursor")}, "state": {page.State}}, &filter)
 	if err == nil {
 		err = v.fillFrame(page.frame)
 	}
