@@ -102,7 +102,7 @@ type InboxFilter struct {
 	Limit int  `query:"limit" min:"1" max:"500" doc:"How many at most, approvals and questions together; 50 where it is left out."`
 	// Brief omits large parts, diffs and arguments: a list of a thousand stays small.
 	Brief bool `query:"brief" doc:"Without diffs and arguments."`
-	// UserID is the user whose set aside items are told.
+	// UserID is the user for SetAside.
 	UserID regie.ID
 }
 

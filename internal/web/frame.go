@@ -72,7 +72,7 @@ func (v *visit) fillFrame(f *frame) error {
 	return err
 }
 
-// leaveOut leaves out of the count what is set aside.
+// leaveOut takes an item that is set aside out of the count.
 func (f *frame) leaveOut(inbox *store.Inbox, id regie.ID) {
 	if _, aside := inbox.SetAside[id]; aside {
 		f.Waiting--

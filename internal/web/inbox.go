@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// inboxPage is everything that waits for the person: a list, and one of its items beside it.
+// inboxPage is everything that waits for the person: a list, and one of its items next to it.
 type inboxPage struct {
 	*frame
 	Kind   string // of the list: empty, decide, failed or aside
@@ -54,7 +54,7 @@ type laterChoice struct {
 	At          time.Time
 }
 
-// inboxKinds are the tabs and what they hold; aside holds what is set aside.
+// inboxKinds are the tabs.
 var inboxKinds = []string{"", "decide", "failed", "aside"}
 
 func (s *Site) showInbox(v *visit) error {
@@ -126,7 +126,7 @@ func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, 
 	return page, page.draw(v, list)
 }
 
-// choose picks the item beside the list, and the one that follows it.
+// choose picks the item next to the list, and the one that follows it.
 func (p *inboxPage) choose(v *visit, all, list []*inboxItem, id string) {
 	p.Form = formOf{Token: v.token, Next: "/inbox?kind=" + p.Kind}
 	for _, i := range all {
@@ -145,7 +145,7 @@ func (p *inboxPage) choose(v *visit, all, list []*inboxItem, id string) {
 	}
 }
 
-// draw renders the list and the card beside it.
+// draw renders the list and the card next to it.
 func (p *inboxPage) draw(v *visit, list []*inboxItem) error {
 	for _, i := range list {
 		i.Current = i == p.Shown
@@ -174,7 +174,7 @@ type unknownCard struct {
 	Form formOf
 }
 
-// listInbox lists what waits: the nearest deadline first, then by kind, the newest first.
+// listInbox lists all items: the nearest deadline first, then by kind, the newest first.
 func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (out []*inboxItem) {
 	names := map[regie.ID]string{}
 	for i := range sessions {
@@ -264,7 +264,8 @@ func laterChoices(v *visit, now time.Time) []laterChoice {
 	}
 }
 
-// laterTime returns the time of a choice; a past one for what is none, which shows the item again.
+// laterTime returns the time of a choice. For any other word it returns now, which shows the item
+// again.
 func laterTime(choice string, now time.Time) time.Time {
 	now = now.Local()
 	at := func(days, hour int) time.Time {

@@ -20,7 +20,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// runPage is one round: its timeline or its steps, and one of its calls beside it.
+// runPage is one round: its timeline or its steps, and one of its calls next to it.
 type runPage struct {
 	*frame
 	Round                          *regie.Round
@@ -47,7 +47,7 @@ type callPage struct {
 	Class               string
 	Started, Ended      time.Time
 	Took, Attempts, Arg string
-	Edited              reviewPart // its diff: what was proposed and what ran
+	Edited              reviewPart // the diff of proposed and executed arguments
 	Needs               []item     // of the person
 	Sent                *sentRequest
 	Dry                 *dispatch.Replay
@@ -76,7 +76,7 @@ func (s *Site) showRun(v *visit) error {
 	return nil
 }
 
-// streamRun streams what changes of a round that goes on.
+// streamRun streams the changes of an open round.
 func (s *Site) streamRun(v *visit) error {
 	first, err := loadRun(v.r.Context(), v)
 	if err != nil {
@@ -136,7 +136,7 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 	return page, page.draw(v, &view, around)
 }
 
-// count sums what the calls and exchanges of a round used.
+// count sums the tokens and calls of a round.
 func (p *runPage) count(v *visit, view *store.RoundView) {
 	var input, cached int64
 	for i := range view.Exchanges {
@@ -158,7 +158,7 @@ func (p *runPage) count(v *visit, view *store.RoundView) {
 	p.CallWords = strings.Join(said, ", ")
 }
 
-// draw makes the timeline, of which a page shows a part.
+// draw makes the timeline, and cuts its page off it.
 func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 	l := &timeline{
 		v: v, run: p.Path, now: time.Now(), asked: around.approvals, questions: around.questions, seen: map[regie.ID]bool{},
@@ -198,7 +198,7 @@ func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 	return nil
 }
 
-// loadCall reads one call of a round, with what the address asks of it besides.
+// loadCall reads one call of a round; its request and replay only where the address asks for them.
 func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thread, id string) (*callPage, error) {
 	calls := callsOf(view)
 	n := slices.IndexFunc(calls, func(c *regie.Call) bool { return c.ID.String() == id })

@@ -44,7 +44,7 @@ func (s *Site) showRuns(v *visit) error {
 	return nil
 }
 
-// streamRuns streams what changes of the list.
+// streamRuns streams the changes of the list.
 func (s *Site) streamRuns(v *visit) error {
 	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
 		page, err := loadRuns(ctx, v)
@@ -116,7 +116,7 @@ func runChip(v *visit, r *regie.Round, s *regie.Session) chip {
 	return sessionChip(v.text, &store.SessionSummary{Session: *s})
 }
 
-// startedBy says what started a round.
+// startedBy names the trigger of a round.
 func startedBy(v *visit, r *regie.Round, s *regie.Session) string {
 	switch {
 	case r.Reason == regie.ReasonTaskCallback:

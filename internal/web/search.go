@@ -8,7 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
-// searchPage shows what was found, by chats and by workspaces with files.
+// searchPage shows the hits of a search, by chats and by workspaces.
 type searchPage struct {
 	*frame
 	Query         string
@@ -26,7 +26,7 @@ type foundLine struct {
 	Parts       []markedPart
 }
 
-// markedPart is a part of a line; Hit marks what was looked for.
+// markedPart is a part of a line; Hit marks the searched text.
 type markedPart struct {
 	Text string
 	Hit  bool
@@ -54,7 +54,7 @@ func (s *Site) showSearch(v *visit) error {
 			break
 		}
 		found, err := s.Service.Workspaces.Search(v.r.Context(), dispatch.SearchRequest{WorkspaceID: place.ID, Text: page.Query})
-		if err != nil { // its directory may be gone: what was said there is found all the same
+		if err != nil { // its directory may be gone; its chats are found
 			page.Problem = v.text.Error(err)
 		}
 		page.add(v, sanitize.Line(place.Name), &found)
@@ -63,7 +63,7 @@ func (s *Site) showSearch(v *visit) error {
 	return nil
 }
 
-// add adds what was found in a workspace.
+// add adds the hits of a workspace.
 func (p *searchPage) add(v *visit, workspace string, found *dispatch.Found) {
 	chats := map[string]*foundGroup{}
 	for i := range found.Messages {
@@ -90,7 +90,7 @@ func (p *searchPage) add(v *visit, workspace string, found *dispatch.Found) {
 	p.More = p.More || found.More || found.Next != ""
 }
 
-// markParts cuts a line at the places that hold what is looked for, whatever its capitals.
+// markParts cuts a line at the places of a text, ignoring case.
 func markParts(text, wanted string) (parts []markedPart) {
 	text, wanted = sanitize.Line(text), strings.ToLower(wanted)
 	for lower := strings.ToLower(text); len(lower) == len(text); lower = lower[len(lower)-len(text):] {

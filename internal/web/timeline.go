@@ -16,7 +16,7 @@ type span struct{ from, to time.Time }
 
 func (s span) length() time.Duration { return max(0, s.to.Sub(s.from)) }
 
-// timescale maps times of a run to its width, in percent. Stretches in which something ran are to
+// timescale maps times of a run to its width, in percent. Stretches of work are to
 // scale, gaps between them are folded to one width.
 type timescale struct {
 	busy   []span // in order, without overlaps
@@ -75,7 +75,7 @@ func (s timescale) at(t time.Time, end bool) (x float64) {
 // tick is a line of the scale.
 type tick struct{ X, Label string }
 
-// ticks returns the lines of the scale, at round numbers of the time in which something ran.
+// ticks returns the lines of the scale, at round numbers of working time.
 func (s timescale) ticks(v *visit) []tick {
 	step := time.Millisecond
 	for i := 0; s.worked > 6*step; i++ {
@@ -104,7 +104,7 @@ type timelineRow struct {
 	Exchange, Current, Problem        bool
 	Bars                              []bar
 	Ticks                             []tick
-	Note, NoteX                       string // beside the bars
+	Note, NoteX                       string // next to the bars
 	Left                              bool   // of NoteX
 	Time, Cost                        string
 
@@ -166,7 +166,7 @@ func (l *timeline) exchange(x *store.ExchangeView) {
 	}
 }
 
-// call adds a call, and what was asked of a person because of it.
+// call adds a call, and the wait for its approval or answer.
 func (l *timeline) call(c *regie.Call) {
 	t, asked := l.v.text, l.asked[c.ID]
 	shown := l.v.callRow(c, asked)

@@ -132,7 +132,7 @@ func TestParseDiff(t *testing.T) {
 	}
 }
 
-// TestMarkParts marks each place of a line, whatever its capitals.
+// TestMarkParts marks each place of a line, ignoring case.
 func TestMarkParts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, wanted, want string }{
@@ -155,7 +155,7 @@ func TestMarkParts(t *testing.T) {
 	}
 }
 
-// TestTimescale folds what nobody worked in, and puts times in their places.
+// TestTimescale folds gaps, and puts times in their places.
 func TestTimescale(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)

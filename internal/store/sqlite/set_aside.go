@@ -8,9 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// SetItemAside hides an item of the inbox from a user until a time, and shows it again where that is
-// past (decision 61). Its deadline stays. It returns CodeNotFound for an id that is none of an
-// approval, question, call or session, and CodeConflict for one that no longer waits.
+// SetItemAside hides an item of the inbox from a user until a time; a past time shows it again
+// (decision 61). Its deadline stays. It returns CodeNotFound for an id that is no approval,
+// question, call or session, and CodeConflict for an item that no longer waits.
 func (s approvalStore) SetItemAside(ctx context.Context, in store.Aside) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		if err := t.waits.stillWaits(in.ItemID, time.Now()); err != nil {
@@ -22,8 +22,8 @@ func (s approvalStore) SetItemAside(ctx context.Context, in store.Aside) error {
 	})
 }
 
-// ExtendDeadline moves the deadline of an open approval or question to a later time. It never moves one
-// back. It returns CodeNotFound and CodeConflict as SetItemAside, and CodeConflict for what has no
+// ExtendDeadline moves the deadline of an open approval or question to a later time, never back. It
+// returns CodeNotFound and CodeConflict as SetItemAside, and CodeConflict for an item without a
 // deadline.
 func (s approvalStore) ExtendDeadline(ctx context.Context, in store.Extension) error {
 	now := time.Now().UTC()
@@ -77,8 +77,7 @@ func (t waitTx) stillWaits(id regie.ID, now time.Time) error {
 	return nil
 }
 
-// readUnknown returns the calls without a known outcome that nobody has looked into, the newest
-// first.
+// readUnknown returns the calls without a known outcome or finding, the newest first.
 func readUnknown(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Call, error) {
 	return readCalls(ctx, q, `FROM calls c JOIN sessions s ON s.n = c.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE c.state = 'UNKNOWN' AND c.copy_of IS NULL AND s.deleted_at IS NULL AND (s.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '')
