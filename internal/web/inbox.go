@@ -78,7 +78,9 @@ func (v *visit) renderInbox(id, problem string) error {
 
 func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, error) {
 	page := &inboxPage{frame: v.newFrame("inbox", v.text.T("Inbox")), Kind: v.r.URL.Query().Get("kind"), Picked: id != ""}
-	page.Path = "/inbox"
+	if page.Path = "/inbox"; !slices.Contains(inboxKinds, page.Kind) {
+		page.Kind = ""
+	}
 	if err := v.fillFrame(page.frame); err != nil {
 		return nil, err
 	}
