@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -19,7 +18,6 @@ import (
 func transfers(t *testing.T) *house {
 	t.Helper()
 	lost := action(t, "bank.transfer", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
-		time.Sleep(30 * time.Millisecond) // so that its bar has a length
 		return tool.Result{}, regie.Errorf(regie.CodeInternal, "the connection was lost")
 	}, nil)
 	b := newHarness(t, newModel(t,
@@ -93,7 +91,6 @@ func TestBrowser_Runs(t *testing.T) {
 	other.do(chromedp.Navigate(h.served.URL+"/runs"), chromedp.WaitVisible("#items a"))
 	other.screens("runs-list")
 	other.do(chromedp.Click("#items a"), chromedp.WaitVisible(".step.you"))
-	time.Sleep(2500 * time.Millisecond) // so that the wait is folded
 	b.do(chromedp.Click(".card.you .primary"))
 	other.wait(`document.querySelector(".step.unknown .bar-unknown") && document.querySelector("#run-state .chip.unknown")`)
 	other.wait(`[...document.querySelectorAll(".step.first")].length == 3`)
