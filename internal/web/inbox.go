@@ -77,7 +77,9 @@ func (v *visit) renderInbox(id, problem string) error {
 }
 
 func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, error) {
-	page := &inboxPage{frame: v.newFrame("inbox", v.text.T("Inbox")), Kind: v.r.URL.Query().Get("kind"), Picked: id != ""}
+	page := &inboxPage{
+		frame: v.newFrame("inbox", v.text.T("Inbox")), Kind: v.r.URL.Query().Get("kind"), Picked: id != "",
+	}
 	if page.Path = "/inbox"; !slices.Contains(inboxKinds, page.Kind) {
 		page.Kind = ""
 	}
@@ -125,7 +127,8 @@ func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, 
 		page.Problem = problem
 	}
 	page.Form.Problem = problem
-	return page, page.draw(v, list)
+	err = page.draw(v, list)
+	return page, err
 }
 
 // choose picks the item next to the list, and the one that follows it.
@@ -188,8 +191,9 @@ func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (o
 	for i := range inbox.Approvals {
 		a, card := &inbox.Approvals[i], v.approvalCard(&inbox.Approvals[i])
 		out = append(out, &inboxItem{
-			ID: a.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "warn", Title: card.Title, Place: card.Session, Session: a.SessionID,
-			At: a.CreatedAt, Deadline: a.ExpiresAt, render: func(form formOf) (string, error) {
+			ID: a.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "warn", Title: card.Title,
+			Place: card.Session, Session: a.SessionID, At: a.CreatedAt, Deadline: a.ExpiresAt,
+			render: func(form formOf) (string, error) {
 				card.Form, card.Brief = form, true
 				return v.fragment("item-approval", card)
 			},
@@ -198,8 +202,9 @@ func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (o
 	for i := range inbox.Questions {
 		q, card := &inbox.Questions[i], v.questionCard(&inbox.Questions[i])
 		out = append(out, &inboxItem{
-			ID: q.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "ask", Title: card.Title, Place: card.Session, Session: q.SessionID,
-			At: q.CreatedAt, Deadline: q.ExpiresAt, render: func(form formOf) (string, error) {
+			ID: q.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "ask", Title: card.Title,
+			Place: card.Session, Session: q.SessionID, At: q.CreatedAt, Deadline: q.ExpiresAt,
+			render: func(form formOf) (string, error) {
 				card.Form, card.Brief = form, true
 				return v.fragment("item-question", card)
 			},
@@ -208,7 +213,8 @@ func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (o
 	for i := range inbox.Unknown {
 		c, key := &inbox.Unknown[i], "u-"+inbox.Unknown[i].ID.String()
 		out = append(out, &inboxItem{
-			ID: c.ID, Key: key, Kind: "decide", Class: "unknown", Icon: "lozenge", Title: v.text.T("Did this happen: %s?", callSentence(v.text, c)),
+			ID: c.ID, Key: key, Kind: "decide", Class: "unknown", Icon: "lozenge",
+			Title: v.text.T("Did this happen: %s?", callSentence(v.text, c)),
 			Place: cmp.Or(names[c.SessionID], v.sessionName("")), Session: c.SessionID, At: c.SettledAt, rank: 1,
 			render: func(form formOf) (string, error) {
 				return v.fragment("item-unknown", unknownCard{key, v.callRow(c, nil), form})
@@ -228,7 +234,9 @@ func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (o
 
 // sessionItem returns the line of a session that failed, is paused or has ended unseen, or nil.
 func sessionItem(v *visit, s *store.SessionSummary) *inboxItem {
-	line := &inboxItem{ID: s.ID, Key: "s-" + s.ID.String(), Title: v.sessionName(s.Name), Session: s.ID, At: s.LastActivity}
+	line := &inboxItem{
+		ID: s.ID, Key: "s-" + s.ID.String(), Title: v.sessionName(s.Name), Session: s.ID, At: s.LastActivity,
+	}
 	end := endChip(v.text, s.LastEnd)
 	switch {
 	case s.State == regie.SessionPaused:
@@ -314,7 +322,8 @@ func (s *Site) changeItem(v *visit) error {
 			err = s.Service.Rounds.Resume(ctx, found[0].Round.ID)
 		}
 	default:
-		err = s.Service.Approvals.SetAside(ctx, dispatch.SetAsideRequest{ItemID: id, Until: laterTime(v.field("until"), time.Now())})
+		until := laterTime(v.field("until"), time.Now())
+		err = s.Service.Approvals.SetAside(ctx, dispatch.SetAsideRequest{ItemID: id, Until: until})
 	}
 	if err != nil {
 		return v.failForm("i-"+id.String(), err)

@@ -87,8 +87,12 @@ func (s *Site) streamRun(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		shown := &snapshot{Title: page.Title, Say: page.Chip.Word, Items: page.Items, Seq: page.head, Grows: page.Round.State == regie.RoundRunning}
-		return shown, shown.addRegions(v, page, "nav", "tabs", "run-state", "strip", "scale", "call-page")
+		shown := &snapshot{
+			Title: page.Title, Say: page.Chip.Word, Items: page.Items, Seq: page.head,
+			Grows: page.Round.State == regie.RoundRunning,
+		}
+		err = shown.addRegions(v, page, "nav", "tabs", "run-state", "strip", "scale", "call-page")
+		return shown, err
 	})
 }
 
@@ -108,7 +112,8 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 	around, query := v.newThread(&inbox, nil), v.r.URL.Query()
 	page := &runPage{
 		frame: v.newFrame("runs", v.text.T("Run no. %s", strconv.Itoa(view.Round.Number))), Round: &view.Round,
-		Chip: runChip(v, &view.Round, &view.Session), Cost: formatCost(v.text, view.Spent), Chat: v.sessionName(view.Session.Name),
+		Chip: runChip(v, &view.Round, &view.Session), Cost: formatCost(v.text, view.Spent),
+		Chat:    v.sessionName(view.Session.Name),
 		Session: view.Session.ID, By: startedBy(v, &view.Round, &view.Session), Steps: query.Get("view") == "steps",
 		Problems: query.Get("problems") != "", Open: view.Round.State != regie.RoundEnded, head: view.Head,
 	}
@@ -133,7 +138,8 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 			return nil, err
 		}
 	}
-	return page, page.draw(v, &view, around)
+	err = page.draw(v, &view, around)
+	return page, err
 }
 
 // count sums the tokens and calls of a round.
@@ -209,8 +215,11 @@ func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thre
 	around.next = "/runs/" + view.Round.ID.String() + "/calls/" + c.ID.String()
 	around.requests(c)
 	page := &callPage{
-		ID: c.ID, Row: v.callRow(c, around.approvals[c.ID]), Class: classWords(v, c.Class), Started: c.StartedAt, Ended: c.SettledAt,
-		Attempts: strconv.Itoa(c.Attempts), Needs: slices.DeleteFunc(around.items, func(i item) bool { return !strings.Contains(string(i.HTML), `class="card`) }),
+		ID: c.ID, Row: v.callRow(c, around.approvals[c.ID]), Class: classWords(v, c.Class),
+		Started: c.StartedAt, Ended: c.SettledAt, Attempts: strconv.Itoa(c.Attempts),
+		Needs: slices.DeleteFunc(around.items, func(i item) bool {
+			return !strings.Contains(string(i.HTML), `class="card`) // it is settled
+		}),
 	}
 	page.Row.Sentence = capitalize(page.Row.Sentence)
 	if !c.StartedAt.IsZero() && !c.SettledAt.IsZero() {
@@ -235,7 +244,9 @@ func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thre
 			return nil, err
 		}
 		page.Dry = &replay
-		page.Same = slices.ContainsFunc(replay.Steps, func(s dispatch.ReplayStep) bool { return s.Exchange == c.Exchange && s.Recorded == s.Rebuilt })
+		page.Same = slices.ContainsFunc(replay.Steps, func(s dispatch.ReplayStep) bool {
+			return s.Exchange == c.Exchange && s.Recorded == s.Rebuilt
+		})
 	}
 	return page, around.err
 }
@@ -270,8 +281,10 @@ func newSentRequest(p *dispatch.Prompt) *sentRequest {
 // classWords says how a call may be repeated.
 func classWords(v *visit, class regie.EffectClass) string {
 	return map[regie.EffectClass]string{
-		regie.ClassRead: v.text.T("reads, may be repeated freely"), regie.ClassKeyed: v.text.T("repeated with the same key only"),
-		regie.ClassVerifiable: v.text.T("verified before it is repeated"), regie.ClassOnce: v.text.T("once, never repeated by itself"),
-		regie.ClassResumable: v.text.T("the same work goes on"),
+		regie.ClassRead:       v.text.T("reads, may be repeated freely"),
+		regie.ClassKeyed:      v.text.T("repeated with the same key only"),
+		regie.ClassVerifiable: v.text.T("verified before it is repeated"),
+		regie.ClassOnce:       v.text.T("once, never repeated by itself"),
+		regie.ClassResumable:  v.text.T("the same work goes on"),
 	}[class]
 }

@@ -52,14 +52,16 @@ func (s *Site) streamRuns(v *visit) error {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Items: page.Items}
-		return shown, shown.addRegions(v, page, "nav", "tabs", "no-runs")
+		err = shown.addRegions(v, page, "nav", "tabs", "no-runs")
+		return shown, err
 	})
 }
 
 func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 	query := v.r.URL.Query()
 	page := &runsPage{
-		frame: v.newFrame("runs", v.text.T("Runs")), State: query.Get("state"), From: query.Get("from"), To: query.Get("to"),
+		frame: v.newFrame("runs", v.text.T("Runs")),
+		State: query.Get("state"), From: query.Get("from"), To: query.Get("to"),
 	}
 	page.Path = "/runs"
 	var filter store.RoundFilter

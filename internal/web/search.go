@@ -53,7 +53,8 @@ func (s *Site) showSearch(v *visit) error {
 		if page.Query == "" {
 			break
 		}
-		found, err := s.Service.Workspaces.Search(v.r.Context(), dispatch.SearchRequest{WorkspaceID: place.ID, Text: page.Query})
+		in := dispatch.SearchRequest{WorkspaceID: place.ID, Text: page.Query}
+		found, err := s.Service.Workspaces.Search(v.r.Context(), in)
 		if err != nil { // its directory may be gone; its chats are found
 			page.Problem = v.text.Error(err)
 		}
@@ -74,7 +75,8 @@ func (p *searchPage) add(v *visit, workspace string, found *dispatch.Found) {
 			p.Said = append(p.Said, chats[link])
 		}
 		chats[link].Lines = append(chats[link].Lines, foundLine{
-			Link: link + "#m-" + strconv.FormatInt(m.Seq, 10), Place: formatClock(m.At), Parts: markParts(m.Text, p.Query),
+			Link: link + "#m-" + strconv.FormatInt(m.Seq, 10), Place: formatClock(m.At),
+			Parts: markParts(m.Text, p.Query),
 		})
 	}
 	files := &foundGroup{Name: workspace}

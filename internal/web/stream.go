@@ -195,7 +195,7 @@ func (v *visit) watch(ctx context.Context, others chan<- struct{}) {
 
 // run sends news, gathered for a moment, until the stream ends.
 func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan struct{}) {
-	stale, fresh := false, false // what the page shows; of the reply that streams in
+	stale, fresh := p.grows, false // what the page shows; of the reply that streams in
 	timer, heart := time.NewTimer(beat), time.NewTicker(beat)
 	defer timer.Stop()
 	defer heart.Stop()
@@ -206,7 +206,7 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			timer.Reset(in)
 		}
 	}
-	if stale = p.grows; stale {
+	if stale {
 		wake(time.Second)
 	}
 	for {

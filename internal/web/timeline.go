@@ -77,14 +77,15 @@ type tick struct{ X, Label string }
 
 // ticks returns the lines of the scale, at round numbers of working time.
 func (s timescale) ticks(v *visit) []tick {
-	step := time.Millisecond
-	for i := 0; s.worked > 6*step; i++ {
-		step = step * []time.Duration{2, 5, 2}[i%3] / []time.Duration{1, 2, 1}[i%3]
+	ms := int64(1)
+	for i := 0; s.worked.Milliseconds() > 6*ms; i++ {
+		ms = ms * []int64{2, 5, 2}[i%3] / []int64{1, 2, 1}[i%3]
 	}
+	step := time.Duration(ms) * time.Millisecond
 	out := []tick{{"0", "0"}}
 	passed, before := time.Duration(0), 0.0
 	for i, b := range s.busy {
-		for at := step * (passed/step + 1); at <= passed+b.length(); at += step {
+		for at := passed.Truncate(step) + step; at <= passed+b.length(); at += step {
 			out = append(out, tick{percent(before + (at-passed).Seconds()*s.unit), formatSpan(v.text, at)})
 		}
 		passed += b.length()
@@ -135,8 +136,9 @@ func (l *timeline) add(row timelineRow) { l.rows = append(l.rows, row) }
 func (l *timeline) exchange(x *store.ExchangeView) {
 	t := l.v.text
 	row := timelineRow{
-		ID: "x-" + strconv.Itoa(x.Number), Icon: "spark", Text: t.T("Exchange %d", x.Number), Exchange: true, at: x.OpenedAt,
-		Cost: formatCost(t, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}), Link: l.run + "?view=steps#x-" + strconv.Itoa(x.Number),
+		ID: "x-" + strconv.Itoa(x.Number), Icon: "spark", Text: t.T("Exchange %d", x.Number), Exchange: true,
+		Cost: formatCost(t, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}), at: x.OpenedAt,
+		Link: l.run + "?view=steps#x-" + strconv.Itoa(x.Number),
 	}
 	for i := range x.Attempts {
 		a := &x.Attempts[i]
@@ -171,7 +173,8 @@ func (l *timeline) call(c *regie.Call) {
 	t, asked := l.v.text, l.asked[c.ID]
 	shown := l.v.callRow(c, asked)
 	row := timelineRow{
-		ID: "c-" + c.ID.String(), Class: shown.Chip.Class, Icon: shown.Chip.Icon, Word: shown.Chip.Word, Text: capitalize(shown.Sentence),
+		ID: "c-" + c.ID.String(), Text: capitalize(shown.Sentence),
+		Class: shown.Chip.Class, Icon: shown.Chip.Icon, Word: shown.Chip.Word,
 		Link: l.run + "/calls/" + c.ID.String(), at: cmp.Or(c.StartedAt, c.SettledAt, c.ProposedAt),
 		Problem: shown.Chip.Class == "bad" || shown.Chip.Class == "unknown",
 	}
