@@ -17,12 +17,25 @@ func (c *Client) Inbox(ctx context.Context, f store.InboxFilter) (store.Inbox, e
 	out := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
 	err := pages(ctx, c, "/api/v1/inbox", f, 500, func(p inboxPage) (string, int) {
 		out.Approvals, out.Questions = append(out.Approvals, p.Approvals...), append(out.Questions, p.Questions...)
+		if p.SetAside != nil || len(p.Unknown) > 0 {
+			out.Unknown, out.SetAside = p.Unknown, p.SetAside // the first one
+		}
 		// a page has both of them, and the limit is of each
 		return p.Next, limit - min(len(out.Approvals), len(out.Questions))
 	})
 	out.Approvals, out.Questions = out.Approvals[:min(limit, len(out.Approvals))],
 		out.Questions[:min(limit, len(out.Questions))]
 	return out, err
+}
+
+// SetAside hides an item of the inbox from its reader until a time (decision 61).
+func (c *Client) SetAside(ctx context.Context, in dispatch.SetAsideRequest) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/inbox/"+in.ItemID.String()+"/set-aside", in, nil)
+}
+
+// Extend keeps an approval or a question open until a later time.
+func (c *Client) Extend(ctx context.Context, in dispatch.ExtendRequest) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/inbox/"+in.ItemID.String()+"/extend", in, nil)
 }
 
 type inboxPage struct {

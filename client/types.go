@@ -20,6 +20,8 @@ type (
 	DecideRequest = dispatch.DecideRequest
 	// Delta is a piece of a reply as it streams in.
 	Delta = dispatch.Delta
+	// ExtendRequest keeps an approval or a question open until a later time.
+	ExtendRequest = dispatch.ExtendRequest
 	// Fallback is a provider that may go on with a run.
 	Fallback = approval.Fallback
 	// Found is what a search found.
@@ -66,6 +68,9 @@ type (
 	SearchRequest = dispatch.SearchRequest
 	// SessionRequest makes a session.
 	SessionRequest = dispatch.SessionRequest
+	// SetAsideRequest hides an item of the inbox from its reader until a time; a past one shows it
+	// again.
+	SetAsideRequest = dispatch.SetAsideRequest
 	// ShownEdit is what the preview of an edited call was made from.
 	ShownEdit = dispatch.ShownEdit
 	// Stopped is the answer to Stop.

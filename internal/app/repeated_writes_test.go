@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -42,6 +43,14 @@ type keyedHouse struct {
 	*house
 	place regie.Workspace
 	acted int
+}
+
+// inbox is what waits for people.
+func (k *keyedHouse) inbox() store.Inbox {
+	k.t.Helper()
+	inbox, err := k.engine.Service().Approvals.Inbox(access.AsOwner(k.t.Context()), store.InboxFilter{})
+	fatal(k.t, err)
+	return inbox
 }
 
 func newKeyedHouse(t *testing.T) *keyedHouse {
@@ -278,6 +287,24 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 		return keyedCase{
 			path: "/api/v1/calls/" + asked.Reviews[0].CallID.String() + "/resolve", body: `{"as":"happened"}`, other: `{"as":"did_not_happen"}`,
 			once: func() bool { return k.acted == 1 },
+		}
+	},
+	"set_aside": func(k *keyedHouse) keyedCase {
+		_, waits := k.in("please write aside000")
+		id := waits.Approvals[0].ID
+		return keyedCase{
+			path: "/api/v1/inbox/" + id.String() + "/set-aside", body: `{"until":"2999-01-01T00:00:00Z"}`, other: `{"until":"2999-01-02T00:00:00Z"}`,
+			once: func() bool { return k.inbox().SetAside[id].Equal(time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)) },
+		}
+	},
+	"extend_deadline": func(k *keyedHouse) keyedCase {
+		_, waits := k.in("please write extend00")
+		id, until := waits.Approvals[0].ID, time.Now().Add(30*24*time.Hour).UTC().Truncate(time.Second)
+		return keyedCase{
+			path: "/api/v1/inbox/" + id.String() + "/extend", body: `{"until":"` + until.Format(time.RFC3339) + `"}`, other: `{"until":"` + until.Add(time.Hour).Format(time.RFC3339) + `"}`,
+			once: func() bool {
+				return slices.ContainsFunc(k.inbox().Approvals, func(a regie.Approval) bool { return a.ID == id && a.ExpiresAt.Equal(until) })
+			},
 		}
 	},
 	"plan_undo": func(k *keyedHouse) keyedCase {

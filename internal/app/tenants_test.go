@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -98,6 +99,8 @@ func (n *tenants) asks() map[string][]string {
 		"review_edit":       {`{"decisions":[{"call_id":"` + call + `","decision":"allow","arguments":{"x":1}}]}`},
 		"answer_question":   {`{"request_id":"r","reply":{"text":"x"}}`},
 		"resolve_call":      {`{"as":"happened"}`},
+		"set_aside":         {`{"until":"2999-01-01T00:00:00Z"}`},
+		"extend_deadline":   {`{"until":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`},
 		"change_provider":   {`{"provider":"demo"}`},
 		"fork_session":      {`{}`},
 		"change_session":    {`{"name":"mine"}`, `{"state":"CLOSED"}`},
@@ -115,7 +118,7 @@ func (n *tenants) address(path string) string {
 	switch {
 	case strings.Contains(path, "/rounds/{id}"):
 		id = n.round
-	case strings.Contains(path, "/approvals/{id}"), strings.Contains(path, "/questions/{id}"):
+	case strings.Contains(path, "/approvals/{id}"), strings.Contains(path, "/questions/{id}"), strings.Contains(path, "/inbox/{id}"):
 		id = n.asked.ID
 	case strings.Contains(path, "/calls/{id}"):
 		id = n.asked.Reviews[0].CallID

@@ -158,7 +158,7 @@ func TestBrowser(t *testing.T) {
 			}
 			other.do(chromedp.Navigate(h.served.URL + "/runs"))
 			other.screens("runs-" + language)
-			other.do(chromedp.Click("table.list a"), chromedp.WaitVisible(".exchanges"))
+			other.do(chromedp.Click("table.list a"), chromedp.WaitVisible(".timeline .step"))
 			other.screens("run-" + language)
 		})
 	}

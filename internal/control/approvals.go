@@ -21,12 +21,43 @@ type Approvals struct{ *core }
 // maxReason bounds what a person tells the model with a denial, in bytes.
 const maxReason = 4 << 10
 
+// maxOpen bounds how far a person extends a deadline.
+const maxOpen = 90 * 24 * time.Hour
+
 // Inbox returns what waits for people, the oldest first.
 func (a *Approvals) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
-	if _, err := a.authorizeIn(ctx, "show_inbox", &filter.Root, filter.SessionID, filter.ID); err != nil {
+	_, err := a.authorizeIn(ctx, "show_inbox", &filter.Root, filter.SessionID, filter.ID)
+	if err == nil {
+		filter.UserID, err = a.Store.UserNamed(ctx, a.UserName)
+	}
+	if err != nil {
 		return store.Inbox{}, err
 	}
 	return a.Store.Inbox(ctx, filter)
+}
+
+// SetAside hides an item of the inbox from its reader until a time. Its deadline stays.
+func (a *Approvals) SetAside(ctx context.Context, in dispatch.SetAsideRequest) error {
+	if _, err := a.authorize(ctx, "set_aside", in.ItemID); err != nil {
+		return err
+	}
+	user, err := a.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	return a.Store.SetItemAside(ctx, store.Aside{UserID: user.ID, ItemID: in.ItemID, Until: in.Until})
+}
+
+// Extend keeps an approval or a question open until a later time, at most 90 days from now.
+func (a *Approvals) Extend(ctx context.Context, in dispatch.ExtendRequest) error {
+	caller, err := a.authorize(ctx, "extend_deadline", in.ItemID)
+	if err != nil {
+		return err
+	}
+	if left := time.Until(in.Until); left <= 0 || left > maxOpen {
+		return regie.Errorf(regie.CodeBadRequest, "a deadline must be in the future, and at most 90 days from now")
+	}
+	return a.Store.ExtendDeadline(ctx, store.Extension{ItemID: in.ItemID, Until: in.Until, By: a.author(caller, in.By)})
 }
 
 // Decide stores a person's decisions, each accepted once, and goes on with the round. What a person

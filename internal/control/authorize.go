@@ -34,10 +34,10 @@ var requiredScopes = map[string]regie.TokenScope{
 	"request_control": regie.ScopeChat, "release_control": regie.ScopeChat,
 	"send_message": regie.ScopeChat, "upload_attachment": regie.ScopeChat, "take_back_message": regie.ScopeChat,
 	"interrupt_round": regie.ScopeChat, "pause_round": regie.ScopeChat, "resume_round": regie.ScopeChat,
-	"undo": regie.ScopeChat, "beat": regie.ScopeChat,
+	"undo": regie.ScopeChat, "beat": regie.ScopeChat, "set_aside": regie.ScopeChat,
 
 	"decide": regie.ScopeApprove, "review_edit": regie.ScopeApprove, "answer_question": regie.ScopeApprove,
-	"resolve_call": regie.ScopeApprove,
+	"resolve_call": regie.ScopeApprove, "extend_deadline": regie.ScopeApprove,
 
 	"client_workspace": regie.ScopeCompletions,
 

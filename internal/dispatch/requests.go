@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
@@ -181,6 +182,20 @@ type ResolveRequest struct {
 	As     regie.ResolvedAs `json:"as" required:"true"`
 	Note   string           `json:"note,omitempty"`
 	By     string           `json:"by,omitempty"`
+}
+
+// SetAsideRequest hides an item of the inbox from its reader until a time; a past one shows it
+// again.
+type SetAsideRequest struct {
+	ItemID regie.ID  `json:"item_id"`
+	Until  time.Time `json:"until" required:"true"`
+}
+
+// ExtendRequest keeps an approval or a question open until a later time.
+type ExtendRequest struct {
+	ItemID regie.ID  `json:"item_id"`
+	Until  time.Time `json:"until" required:"true"`
+	By     string    `json:"-"`
 }
 
 // AnswerRequest is a person's answer to a question (spec 4.5).

@@ -28,7 +28,8 @@ func (s *server) listInbox(ctx context.Context, filter store.InboxFilter) (Inbox
 // inboxPage cuts a page off two lists as if they were one. Each list has one item more than the
 // limit.
 func inboxPage(found store.Inbox, limit int) InboxPage {
-	out := InboxPage{Inbox: store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}}
+	out := InboxPage{Inbox: found}
+	out.Approvals, out.Questions = []regie.Approval{}, []regie.Question{}
 	var last store.Mark
 	for range limit {
 		a, q := found.Approvals, found.Questions
@@ -81,6 +82,14 @@ func (s *server) approvalOperations() []operation {
 			"Say what became of a call whose outcome nobody knew",
 			func(b *dispatch.ResolveRequest, _ string) *regie.ID { return &b.CallID },
 			withoutAnswer(s.Service.Approvals.Resolve)),
+		newAddressed(s, http.MethodPost, "/inbox/{id}/set-aside", "set_aside",
+			"Hide an item of the inbox from yourself until a time; its deadline stays",
+			func(b *dispatch.SetAsideRequest, _ string) *regie.ID { return &b.ItemID },
+			withoutAnswer(s.Service.Approvals.SetAside)),
+		newAddressed(s, http.MethodPost, "/inbox/{id}/extend", "extend_deadline",
+			"Keep an approval or a question open until a later time",
+			func(b *dispatch.ExtendRequest, _ string) *regie.ID { return &b.ItemID },
+			withoutAnswer(s.Service.Approvals.Extend)),
 	}
 }
 

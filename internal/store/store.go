@@ -268,8 +268,10 @@ type ExchangeView struct {
 
 // RoundFilter selects rounds of sessions that were not removed.
 type RoundFilter struct {
-	Root      string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	SessionID regie.ID // zero for all
+	Root      string    `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	SessionID regie.ID  // zero for all
+	State     string    `query:"state" enum:"RUNNING WAITING ENDED FAILED" doc:"Those in a state; FAILED: those that ended by an error, without progress or by the watchdog."`
+	From, To  time.Time // when they started: From is the earliest, To is past the latest; zero: any
 	// Before is the cursor: the list continues behind it. Limit is the page size; zero means 20.
 	Before Mark `query:"cursor" list:"rounds" doc:"next_cursor of the page before."`
 	Limit  int  `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`

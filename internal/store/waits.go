@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -101,10 +102,30 @@ type InboxFilter struct {
 	Limit int  `query:"limit" min:"1" max:"500" doc:"How many at most, approvals and questions together; 50 where it is left out."`
 	// Brief omits large parts, diffs and arguments: a list of a thousand stays small.
 	Brief bool `query:"brief" doc:"Without diffs and arguments."`
+	// UserID is the user for SetAside.
+	UserID regie.ID
 }
 
 // Inbox is the open requests to people (spec 4.4).
 type Inbox struct {
 	Approvals []regie.Approval `json:"approvals"`
 	Questions []regie.Question `json:"questions"`
+	// Unknown are the calls without a known outcome, the newest first. SetAside says until when the
+	// user has set items aside (decision 61). A first page without an id has both.
+	Unknown  []regie.Call           `json:"unknown,omitempty"`
+	SetAside map[regie.ID]time.Time `json:"set_aside,omitempty"`
+}
+
+// Aside is the transition that hides an item of the inbox from a user until a time: an approval, a
+// question, a call without a known outcome or a session (decision 61).
+type Aside struct {
+	UserID, ItemID regie.ID
+	Until          time.Time
+}
+
+// Extension is the transition that moves the deadline of an approval or a question.
+type Extension struct {
+	ItemID regie.ID
+	Until  time.Time
+	By     string
 }

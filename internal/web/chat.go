@@ -186,7 +186,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	}
 	f := v.newFrame("chats", v.sessionName(view.Name))
 	f.Path = "/chats/" + id.String()
-	if view.Head > 0 && view.Unread > 0 {
+	if view.Head > 0 && (view.Unread > 0 || view.Finished) {
 		err := v.site.Service.Sessions.MarkRead(ctx, dispatch.ReadRequest{SessionID: id, Seq: view.Head})
 		if err != nil {
 			return nil, err

@@ -28,8 +28,8 @@ func (v *visit) failForm(about string, err error) error {
 			return cmp.Or(v.renderChat(chat, about, said, v.r.PostForm.Get("text")), nil)
 		}
 	}
-	if next == "/inbox" {
-		return v.renderInbox(about, said)
+	if strings.HasPrefix(next, "/inbox") && len(about) > 2 {
+		return v.renderInbox(about[2:], said)
 	}
 	return err
 }

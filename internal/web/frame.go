@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -22,7 +21,6 @@ type frame struct {
 	// Problem is an error of a form, and About what it is about: an id, or "send".
 	Problem, About string
 	Stream         string // the address of the page's stream; empty: none
-	Search         bool   // there is a page for it
 }
 
 // chatLine is a chat in the navigation.
@@ -43,10 +41,8 @@ const (
 var themes = []string{"light", "dark"}
 
 func (v *visit) newFrame(section, title string) *frame {
-	_, search := v.site.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/search"}})
 	return &frame{
-		Search: search != "/",
-		Title:  title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
+		Title: title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
 		Path: v.r.URL.Path,
 	}
 }
@@ -63,8 +59,24 @@ func (v *visit) fillFrame(f *frame) error {
 		f.Chats = append(f.Chats, v.chatLine(&sessions[i], f.Path))
 	}
 	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{Brief: true, Limit: shownWaiting})
-	f.Waiting = len(inbox.Approvals) + len(inbox.Questions)
+	f.Waiting = len(inbox.Approvals) + len(inbox.Questions) + len(inbox.Unknown)
+	for i := range inbox.Approvals {
+		f.leaveOut(&inbox, inbox.Approvals[i].ID)
+	}
+	for i := range inbox.Questions {
+		f.leaveOut(&inbox, inbox.Questions[i].ID)
+	}
+	for i := range inbox.Unknown {
+		f.leaveOut(&inbox, inbox.Unknown[i].ID)
+	}
 	return err
+}
+
+// leaveOut takes an item that is set aside out of the count.
+func (f *frame) leaveOut(inbox *store.Inbox, id regie.ID) {
+	if _, aside := inbox.SetAside[id]; aside {
+		f.Waiting--
+	}
 }
 
 func (v *visit) chatLine(s *store.SessionSummary, path string) chatLine {

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"html/template"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -11,61 +13,123 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
+// runsPage is the list of runs. State, From and To are its filters, as the address has them.
+type runsPage struct {
+	*frame
+	Items           []item
+	Next            template.URL // the address of the older ones
+	State, From, To string
+}
+
 // runLine is a round in the list of runs.
 type runLine struct {
-	ID               regie.ID
-	Chip             chip
-	Title, Chat      string
-	Session          regie.ID
-	At               time.Time
-	Took, Cost       string
-	Exchanges, Calls int
+	ID              regie.ID
+	Chip            chip
+	Title, Chat, By string
+	At              time.Time
+	Took, Cost      string
+	Calls           int
 }
 
 const shownRuns = 50
 
 // showRuns lists the rounds, the newest first.
 func (s *Site) showRuns(v *visit) error {
-	f := v.newFrame("runs", v.text.T("Runs"))
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	filter := store.RoundFilter{Limit: shownRuns + 1}
-	if cursor := v.r.URL.Query().Get("cursor"); cursor != "" {
-		if err := httpread.Bind(v.r.URL.Query(), &filter); err != nil {
-			return err
-		}
-		filter.Limit = shownRuns + 1
-	}
-	rounds, err := s.Service.Rounds.List(v.r.Context(), filter)
+	page, err := loadRuns(v.r.Context(), v)
 	if err != nil {
 		return err
 	}
-	page := struct {
-		*frame
-		Runs []runLine
-		Next string
-	}{frame: f}
+	page.Stream = "/runs/stream?" + v.r.URL.RawQuery
+	v.render(200, "runs", page)
+	return nil
+}
+
+// streamRuns streams the changes of the list.
+func (s *Site) streamRuns(v *visit) error {
+	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
+		page, err := loadRuns(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		shown := &snapshot{Title: page.Title, Items: page.Items}
+		err = shown.addRegions(v, page, "nav", "tabs", "no-runs")
+		return shown, err
+	})
+}
+
+func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
+	query := v.r.URL.Query()
+	page := &runsPage{
+		frame: v.newFrame("runs", v.text.T("Runs")),
+		State: query.Get("state"), From: query.Get("from"), To: query.Get("to"),
+	}
+	page.Path = "/runs"
+	var filter store.RoundFilter
+	err := httpread.Bind(url.Values{"cursor": {query.Get("cursor")}, "state": {page.State}}, &filter)
+	if err == nil {
+		err = v.fillFrame(page.frame)
+	}
+	if err != nil {
+		return nil, err
+	}
+	filter.Limit = shownRuns + 1
+	filter.From, _ = time.ParseInLocation(time.DateOnly, page.From, time.Local)          //nolint:gosmopolitan // a day as its reader has it
+	if to, err := time.ParseInLocation(time.DateOnly, page.To, time.Local); err == nil { //nolint:gosmopolitan // as above
+		filter.To = to.AddDate(0, 0, 1)
+	}
+	rounds, err := v.site.Service.Rounds.List(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
 	if len(rounds) > shownRuns {
 		rounds = rounds[:shownRuns]
 		last := &rounds[shownRuns-1].Round
-		page.Next = store.Cursor("rounds", store.Mark{At: last.StartedAt, ID: last.ID})
+		query.Set("cursor", store.Cursor("rounds", store.Mark{At: last.StartedAt, ID: last.ID}))
+		page.Next = template.URL("?" + query.Encode()) //nolint:gosec // it is encoded
 	}
 	for i := range rounds {
-		r := &rounds[i]
-		line := runLine{
-			ID: r.Round.ID, Chip: roundChip(v.text, &r.Round), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
-			Chat: v.sessionName(r.Session.Name), Session: r.Session.ID, At: r.Round.StartedAt,
-			Took: v.roundTook(&r.Round),
-			Cost: formatCost(v.text, r.Spent), Exchanges: r.Exchanges, Calls: r.Calls,
+		line := newRunLine(v, &rounds[i])
+		html, err := v.fragment("item-run", line)
+		if err != nil {
+			return nil, err
 		}
-		if line.Chat == line.Title {
-			line.Chat = ""
-		}
-		page.Runs = append(page.Runs, line)
+		page.Items = append(page.Items, item{"run-" + line.ID.String(), template.HTML(html)}) //nolint:gosec // a template has made it
 	}
-	v.render(200, "runs", page)
-	return nil
+	return page, nil
+}
+
+func newRunLine(v *visit, r *store.RoundSummary) runLine {
+	line := runLine{
+		ID: r.Round.ID, Chip: runChip(v, &r.Round, &r.Session), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
+		Chat: v.sessionName(r.Session.Name), By: startedBy(v, &r.Round, &r.Session), At: r.Round.StartedAt,
+		Took: v.roundTook(&r.Round), Cost: formatCost(v.text, r.Spent), Calls: r.Calls,
+	}
+	if line.Chat == line.Title {
+		line.Chat = ""
+	}
+	return line
+}
+
+// runChip returns the chip of a round: where it waits, for whom.
+func runChip(v *visit, r *regie.Round, s *regie.Session) chip {
+	if r.State == regie.RoundEnded {
+		return roundChip(v.text, r)
+	}
+	return sessionChip(v.text, &store.SessionSummary{Session: *s})
+}
+
+// startedBy names the trigger of a round.
+func startedBy(v *visit, r *regie.Round, s *regie.Session) string {
+	switch {
+	case r.Reason == regie.ReasonTaskCallback:
+		return v.text.T("A task")
+	case s.Type == regie.SessionAutomation:
+		return v.text.T("An automation")
+	case s.Origin == regie.OriginAPISession:
+		return v.text.T("A program")
+	default:
+		return v.text.T("A message")
+	}
 }
 
 // roundTook says how long a round took; empty while it goes on.
@@ -74,20 +138,6 @@ func (v *visit) roundTook(r *regie.Round) string {
 		return ""
 	}
 	return formatSpan(v.text, r.EndedAt.Sub(r.StartedAt))
-}
-
-// runPage is one round.
-type runPage struct {
-	*frame
-	Round            *regie.Round
-	Chip             chip
-	Took, Cost, Note string
-	Chat             string
-	Session          regie.ID
-	Tokens, Cached   int64
-	Calls            int
-	Trigger          string
-	Exchanges        []exchangePart
 }
 
 // exchangePart is one model call with its calls.
@@ -103,46 +153,6 @@ type exchangePart struct {
 }
 
 type attemptPart struct{ Number, Why, Took string }
-
-// showRun shows a round: its exchanges, calls and money.
-func (s *Site) showRun(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	view, err := s.Service.Rounds.Get(v.r.Context(), id)
-	if err != nil {
-		return err
-	}
-	inbox, err := s.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{SessionID: view.Session.ID, Closed: true})
-	if err != nil {
-		return err
-	}
-	asked := v.newThread(&inbox, nil).approvals
-	f := v.newFrame("runs", v.text.T("Run no. %s", strconv.Itoa(view.Round.Number)))
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	page := runPage{
-		frame: f, Round: &view.Round, Chip: roundChip(v.text, &view.Round), Took: v.roundTook(&view.Round),
-		Cost: formatCost(v.text, view.Spent), Chat: v.sessionName(view.Session.Name), Session: view.Session.ID,
-	}
-	if !view.Round.EndNote.IsZero() {
-		page.Note = sanitize.Line(v.text.Sentence(view.Round.EndNote))
-	}
-	if view.Trigger != nil {
-		page.Trigger = personText(view.Trigger)
-	}
-	for i := range view.Exchanges {
-		part := v.exchangePart(&view.Exchanges[i], asked)
-		page.Tokens += part.Input + part.Output
-		page.Cached += part.CacheHit
-		page.Calls += len(part.Calls)
-		page.Exchanges = append(page.Exchanges, part)
-	}
-	v.render(200, "run", page)
-	return nil
-}
 
 func (v *visit) exchangePart(x *store.ExchangeView, asked map[regie.ID]*regie.Approval) exchangePart {
 	part := exchangePart{

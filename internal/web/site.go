@@ -73,7 +73,7 @@ const (
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
-	"more", "offers", "stream",
+	"more", "offers", "search", "stream",
 	"settings", "widget", launcher,
 }
 
@@ -95,8 +95,10 @@ func New(c Config) *Site {
 		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/take-back": s.takeBack,
 		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
 		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
-		"GET /runs": s.showRuns, "GET /runs/{id}": s.showRun,
-		"GET /stream":      s.streamPages,
+		"GET /inbox/{id}": s.showInbox, "POST /inbox/{id}": s.changeItem,
+		"GET /runs": s.showRuns, "GET /runs/stream": s.streamRuns,
+		"GET /runs/{id}": s.showRun, "GET /runs/{id}/stream": s.streamRun, "GET /runs/{id}/calls/{call}": s.showRun,
+		"GET /search": s.showSearch, "GET /stream": s.streamPages,
 		"POST /appearance": s.setAppearance,
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
@@ -309,6 +311,8 @@ func parseTemplates(language string) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t":     text.translate,
 		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil, "tokens": formatTokens,
+		"chipof": func(class, icon, word string) chip { return chip{class, icon, word} },
+		"inc":    func(n int) int { return n + 1 }, "precise": func(at time.Time) string { return at.Local().Format("15:04:05.000") },
 		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours

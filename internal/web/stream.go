@@ -34,6 +34,7 @@ type snapshot struct {
 	Seq     int64
 	Items   []item
 	Regions []item
+	Grows   bool // with the time, without news
 }
 
 // update is the difference of two snapshots as the page's module reads it. Items lists the ids in
@@ -64,6 +65,7 @@ type pageStream struct {
 	id     string // of the reply that streams in
 	text   string // of it so far
 	blocks []template.HTML
+	grows  bool
 }
 
 // note is what wakes a stream: an item of the session, or the error that ends it.
@@ -103,12 +105,15 @@ func (s *Site) streamChat(v *visit) error {
 // streamInbox streams what changes of the inbox.
 func (s *Site) streamInbox(v *visit) error {
 	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
-		page, err := v.loadInbox(ctx, "", "")
+		page, err := v.loadInbox(ctx, v.r.URL.Query().Get("id"), "")
 		if err != nil {
 			return nil, err
 		}
 		shown := &snapshot{Title: page.Title, Items: page.Items}
-		err = shown.addRegions(v, page, "nav", "tabs", "empty")
+		if page.Waiting > 0 && page.Kind == "" {
+			shown.Say = v.text.T("Needs you: %s", page.First)
+		}
+		err = shown.addRegions(v, page, "nav", "tabs", "empty", "kinds", "detail")
 		return shown, err
 	})
 }
@@ -209,7 +214,7 @@ func (v *visit) watch(ctx context.Context, others chan<- struct{}) {
 
 // run sends news, gathered for a moment, until the stream ends.
 func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan struct{}) {
-	stale, fresh := false, false // what the page shows; of the reply that streams in
+	stale, fresh := p.grows, false // what the page shows; of the reply that streams in
 	timer, heart := time.NewTimer(beat), time.NewTicker(beat)
 	defer timer.Stop()
 	defer heart.Stop()
@@ -219,6 +224,9 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			due = at
 			timer.Reset(in)
 		}
+	}
+	if stale {
+		wake(time.Second)
 	}
 	for {
 		var err error
@@ -248,7 +256,9 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			if err == nil && fresh {
 				err = p.sendLive()
 			}
-			stale, fresh = false, false
+			if stale, fresh = p.grows, false; stale {
+				wake(time.Second)
+			}
 		}
 		if err != nil {
 			return
@@ -326,7 +336,7 @@ func (p *pageStream) sendChanges(now *snapshot) error {
 			}
 		}
 	}
-	p.sent = map[string]template.HTML{}
+	p.sent, p.grows = map[string]template.HTML{}, now.Grows
 	p.remember(now)
 	if p.id != "" {
 		out.Items = append(out.Items, p.id)

@@ -259,11 +259,7 @@ func (b *thread) requests(c *regie.Call) {
 	if c.State == regie.CallUnknown && c.Resolution == nil {
 		b.endGroup()
 		id := "u-" + c.ID.String()
-		b.add(id, "item-unknown", struct {
-			ID   string
-			Call callRow
-			Form formOf
-		}{id, b.v.callRow(c, nil), b.form(id)})
+		b.add(id, "item-unknown", unknownCard{id, b.v.callRow(c, nil), b.form(id)})
 	}
 }
 

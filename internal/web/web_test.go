@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,6 +146,75 @@ func TestWaitForModel(t *testing.T) {
 	} {
 		if got := waitForModel(i18n.New("en"), &item); got.Word+" "+got.More != want {
 			t.Errorf("%q, want %q", got.Word+" "+got.More, want)
+		}
+	}
+}
+
+// TestMarkParts marks each place of a line, ignoring case.
+func TestMarkParts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, wanted, want string }{
+		"twice":          {"Stripe and stripe", "STRIPE", "[Stripe] and [stripe]"},
+		"nowhere":        {"abc", "x", "abc"},
+		"nothing wanted": {"abc", "", "abc"},
+		"side by side":   {"aaa", "a", "[a][a][a]"},
+		"longer letters": {"\u0130stanbul", "stan", "\u0130stanbul"}, // its small letter has more bytes: nothing is cut
+	} {
+		got := ""
+		for _, part := range markParts(c.text, c.wanted) {
+			if part.Hit {
+				part.Text = "[" + part.Text + "]"
+			}
+			got += part.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestTimescale folds gaps, and puts times in their places.
+func TestTimescale(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	s := newTimescale([]span{{at(110), at(140)}, {at(0), at(6)}, {at(4), at(10)}, {at(11), at(20)}})
+	if s.worked != 50*time.Second || len(s.busy) != 2 {
+		t.Fatalf("%s of work in %v", s.worked, s.busy)
+	}
+	for name, c := range map[string]struct{ got, want float64 }{
+		"the begin": {s.at(at(0), false), 0}, "in work": {s.at(at(10), false), 10 * 1.78},
+		"a wait begins": {s.at(at(30), false), 20 * 1.78}, "a wait ends": {s.at(at(100), true), 20*1.78 + 9},
+		"behind it": {s.at(at(120), false), 30*1.78 + 9}, "the end": {s.at(at(140), true), 98}, "later": {s.at(at(999), true), 98},
+	} {
+		if math.Abs(c.got-c.want) > 0.001 {
+			t.Errorf("%s is at %f, want %f", name, c.got, c.want)
+		}
+	}
+	ticks := s.ticks(&visit{text: i18n.New("en")})
+	if len(ticks) != 6 || ticks[1].Label != "10.0 s" || ticks[1].X != "17.80" || ticks[3].X != percent(30*1.78+9) {
+		t.Errorf("the scale is %v", ticks)
+	}
+	if empty := newTimescale(nil); empty.at(start, true) != 0 || len(empty.ticks(&visit{text: i18n.New("en")})) != 1 {
+		t.Error("nothing has happened, and it is somewhere")
+	}
+}
+
+// TestLaterTime is until when items are set aside.
+func TestLaterTime(t *testing.T) {
+	t.Parallel()
+	day := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 0, 0, 0, time.Local) } //nolint:gosmopolitan // as its reader has it
+	for name, c := range map[string]struct {
+		choice    string
+		now, want time.Time
+	}{
+		"an hour": {"hour", day(24, 9), day(24, 10)}, "the afternoon": {"afternoon", day(24, 9), day(24, 14)},
+		"the next afternoon": {"afternoon", day(24, 15), day(25, 14)}, "tomorrow": {"tomorrow", day(24, 23), day(25, 9)},
+		"on a Tuesday": {"monday", day(24, 9), day(30, 9)}, "on a Monday": {"monday", day(23, 8), day(30, 9)},
+		"on a Sunday": {"monday", day(29, 8), day(30, 9)}, "none": {"", day(24, 9), day(24, 9)},
+	} {
+		if got := laterTime(c.choice, c.now); !got.Equal(c.want) {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -223,10 +223,14 @@ func formatSpan(t *i18n.Printer, d time.Duration) string {
 		return t.T("%d ms", d.Milliseconds())
 	case d < time.Minute:
 		return t.T("%.1f s", d.Seconds())
+	case d < 10*time.Minute && d%time.Minute >= time.Second:
+		return t.T("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 	case d < time.Hour:
 		return t.T("%s min", strconv.Itoa(int(d.Minutes())))
-	default:
+	case d < 48*time.Hour:
 		return t.T("%s h", strconv.Itoa(int(d.Hours())))
+	default:
+		return t.T("%d days", int(d.Hours()/24))
 	}
 }
 

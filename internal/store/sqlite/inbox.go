@@ -39,6 +39,12 @@ func readInbox(ctx context.Context, q querier, filter store.InboxFilter) (inbox 
 		}
 	}
 	inbox.Questions, err = readQuestions(ctx, q, filter)
+	if err != nil || !filter.ID.IsZero() || filter.Short != "" || filter.After.Micros() != 0 {
+		return inbox, err
+	}
+	if inbox.Unknown, err = readUnknown(ctx, q, filter); err == nil {
+		inbox.SetAside, err = readAside(ctx, q, filter.UserID)
+	}
 	return inbox, err
 }
 

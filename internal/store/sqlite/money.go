@@ -235,8 +235,8 @@ func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[
 		spent, err := readSpending(row, round)
 		out[*round] = spent
 		return err
-	}, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?6"), filter.Root, filter.Limit, filter.SessionID,
-		filter.Before.Micros(), filter.Before.ID, time.Now().Add(-worstCaseFor).UnixMicro())
+	}, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?9"),
+		append(roundArgs(filter), time.Now().Add(-worstCaseFor).UnixMicro())...)
 	return out, err
 }
 

@@ -236,6 +236,9 @@ func (p *projection) applyApproval(row logRow, e *approvalEvent) {
 			"owner_id": p.owner,
 		})
 	}
+	if e.ExtendedTo != nil {
+		told["expires_at"], wait["deadline"] = e.ExtendedTo, e.ExtendedTo
+	}
 	for i, call := range e.Calls {
 		review := "what approval " + e.ApprovalID.String() + " asks about call"
 		if e.ExpiresAt != nil {
@@ -258,6 +261,10 @@ func (p *projection) applyApproval(row logRow, e *approvalEvent) {
 }
 
 func (p *projection) applyQuestion(row logRow, e *questionEvent) {
+	if e.ExtendedTo != nil {
+		p.setColumns("wait for", e.QuestionID, columns{"deadline": e.ExtendedTo})
+		return
+	}
 	if e.State == regie.WaitOpen {
 		p.setColumns("wait for", e.QuestionID, columns{
 			"state": e.State, "round_id": e.RoundID, "object_id": e.CallID, "call_id": e.CallID, "module": e.Module,

@@ -124,8 +124,10 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 }
 
 // listedRounds selects the rounds of a list, the newest first: ?1 the root of their workspace, ?2
-// how many, ?3 their session, ?4 and ?5 the mark.
+// how many, ?3 their session, ?4 and ?5 the mark, ?6 their state, ?7 and ?8 when they started.
 const listedRounds = `s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND (s.id = ?3 OR ?3 IS NULL)
+	AND (?6 = '' OR r.state = ?6 OR ?6 = 'FAILED' AND r.end_reason IN ('PROVIDER_ERROR', 'NO_PROGRESS', 'WATCHDOG'))
+	AND r.started_at >= ?7 AND (CAST(?8 AS BIGINT) = 0 OR r.started_at < ?8)
 	AND (CAST(?4 AS BIGINT) = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
 
 // Rounds lists the rounds of the workspace at root, or of all for "", newest first.
@@ -166,5 +168,13 @@ func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]s
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
 		LEFT JOIN events ev ON ev.chain = m.session AND ev.seq = m.seq LEFT JOIN event_bodies b ON b.n = ev.n
 		JOIN workspaces w ON w.id = s.workspace_id JOIN chains c ON c.n = s.n
-		WHERE `+listedRounds, root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
+		WHERE `+listedRounds, roundArgs(filter)...)
+}
+
+// roundArgs returns the parameters of listedRounds.
+func roundArgs(f store.RoundFilter) []any {
+	return []any{
+		f.Root, f.Limit, f.SessionID, f.Before.Micros(), f.Before.ID, f.State,
+		store.Mark{At: f.From}.Micros(), store.Mark{At: f.To}.Micros(),
+	}
 }

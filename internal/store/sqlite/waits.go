@@ -17,6 +17,8 @@ type approvalEvent struct {
 	State      regie.ApprovalState `json:"state"`
 	Calls      []reviewEvent       `json:"calls,omitempty"`
 	ExpiresAt  *time.Time          `json:"expires_at,omitempty"`
+	ExtendedTo *time.Time          `json:"extended_to,omitempty"` // by a person
+	By         string              `json:"extended_by,omitempty"`
 }
 
 // reviewEvent is one call of an approval event.
@@ -62,6 +64,8 @@ type questionEvent struct {
 	Reply      *regie.QuestionReply `json:"reply,omitempty"`
 	Request    string               `json:"request_id,omitempty"`
 	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
+	ExtendedTo *time.Time           `json:"extended_to,omitempty"`
+	By         string               `json:"extended_by,omitempty"`
 }
 
 // addAsked adds the events of new requests to people, with the new state of their calls.

@@ -58,6 +58,8 @@ var mainCases = map[string]func(*World){
 	"GivenBack":         givenBack,
 	"AskedAnew":         askedAnew,
 	"Resolve":           resolve,
+	"SetAside":          setAside,
+	"ExtendDeadline":    extendDeadline,
 	"Notes":             notes,
 	"Enrich":            enrich,
 	"OwnCommand":        ownCommand,

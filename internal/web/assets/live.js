@@ -53,6 +53,13 @@ const replace = (from, to) => {
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 };
 
+let waiting = document.querySelector("#nav .count")?.textContent ?? "";
+const notify = document.getElementById("notify");
+if (notify && window.Notification?.permission === "default") {
+  notify.hidden = false;
+  notify.addEventListener("click", async () => { notify.hidden = (await Notification.requestPermission()) !== "default"; });
+}
+
 const sync = (update) => {
   let place = null;
   for (const id of update.items) {
@@ -70,17 +77,24 @@ const sync = (update) => {
     place = element;
   }
   const known = new Set(update.items);
-  for (const element of [...list.children]) {
+  for (const element of [...(list?.children ?? [])]) {
     if (!known.has(element.id) && !element.id.startsWith("sent-")) element.remove();
   }
   for (const [id, html] of Object.entries(update.html)) {
     const region = known.has(id) ? null : document.getElementById(id);
-    if (region && !region.contains(document.activeElement?.closest("select, a"))) region.innerHTML = html;
+    if (!region || region.contains(document.activeElement?.closest("select, a"))) continue;
+    const fresh = region.cloneNode(false);
+    fresh.innerHTML = html;
+    replace(region, fresh);
+  }
+  const before = waiting;
+  waiting = document.querySelector("#nav .count")?.textContent ?? "";
+  if (document.hidden && Number(waiting) > Number(before) && window.Notification?.permission === "granted") {
+    new Notification("Regie", { body: update.say || words.waits, tag: "regie" });
   }
   focusRequest(update);
   const heading = document.querySelector(".bar h1");
   if (composer && heading.textContent !== update.title) heading.textContent = heading.title = update.title;
-  const waiting = document.querySelector("#nav .count")?.textContent;
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
   if (say.textContent !== update.say) say.textContent = update.say;
   toEnd();
@@ -472,7 +486,9 @@ document.addEventListener("submit", async (event) => {
   const detail = await send(form, submitter);
   form.removeAttribute("aria-busy");
   showProblem(form, detail);
-  if (detail || !form.closest(".card")) return;
+  if (detail) return;
+  if (form.closest("#detail")) return location.assign(form.elements.next.value);
+  if (!form.closest(".card")) return;
   const next = [...document.querySelectorAll(".card.you")].find((card) => !card.contains(form));
   (next ?? text)?.focus({ preventScroll: true });
 });
@@ -541,7 +557,7 @@ const altKeys = {
   arrowdown: () => moveTurn(1),
 };
 const controlKeys = {
-  k: document.querySelector(".search-link") && (() => goTo(".search-link")),
+  k: () => goTo(".search-link"),
   "/": () => document.getElementById("keys").showModal(),
   ".": () => { location.hash = location.hash === "#sheet" ? "" : "sheet"; },
   enter: () => document.activeElement.form?.requestSubmit(document.activeElement.form.querySelector(".primary")),
@@ -566,7 +582,16 @@ document.addEventListener("keydown", (event) => {
     controlKeys["/"]();
   } else if (!writes && !event.ctrlKey && !event.metaKey && event.target.closest?.(".card")) {
     cardKey(event.target.closest(".card"), key);
+  } else if (!writes && ["j", "k"].includes(key) && event.target.closest?.("[data-keys]")) {
+    event.target.closest("li")?.[key === "j" ? "nextElementSibling" : "previousElementSibling"]?.querySelector("a").focus();
   }
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard?.writeText(button.dataset.copy);
+  say.textContent = words.copied;
 });
 
 if (location.hash) document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : location.hash)?.scrollIntoView();
