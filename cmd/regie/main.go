@@ -111,7 +111,7 @@ func newRootCommand(env *environment) *cobra.Command {
 		newPromptCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
 		newAgentsCommand(env), newToolsCommand(env), newModelsCommand(env), newSetupCommand(env),
 		newDoctorCommand(env), newTrustCommand(env), newSkillsCommand(env), newWorkspacesCommand(env),
-		newIndexCommand(env), newSearchCommand(env), newServeCommand(env), newWebCommand(env), newTokenCommand(env),
+		newIndexCommand(env), newSearchCommand(env), newStatsCommand(env), newServeCommand(env), newWebCommand(env), newTokenCommand(env),
 		newMCPCommand(env), newACPCommand(env), newConfigCommand(env), newManCommand(env), newVersionCommand(env),
 	)
 	root.RunE = chat.RunE // regie alone is regie chat, with its flags

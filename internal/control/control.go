@@ -104,6 +104,7 @@ type Service struct {
 	Users       *Users
 	Tokens      *Tokens
 	Presence    *PresenceService
+	Stats       *Stats
 }
 
 // New returns a service.
@@ -114,7 +115,7 @@ func New(config Config) *Service {
 		Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
-		Presence: &PresenceService{c},
+		Presence: &PresenceService{c}, Stats: &Stats{c},
 	}
 }
 

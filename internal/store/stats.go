@@ -20,11 +20,11 @@ type RollUp struct {
 	Hour  time.Time
 	Group string
 	End   regie.RoundEnd
-	Counters
+	RoundCounts
 }
 
-// Counters add up what rounds did.
-type Counters struct {
+// RoundCounts add up what rounds did.
+type RoundCounts struct {
 	Rounds int64 `json:"rounds"`
 	// Relaunches are the model calls after the first one of each round, Calls the tool calls, each
 	// with one result.
@@ -43,7 +43,7 @@ type Counters struct {
 }
 
 // Fields returns the counters in the order of their columns.
-func (c *Counters) Fields() []any {
+func (c *RoundCounts) Fields() []any {
 	return []any{
 		&c.Rounds, &c.Relaunches, &c.Calls, &c.Duplicates, &c.Loops, &c.Input, &c.Output, &c.CacheRead, &c.CacheHits,
 		&c.History, &c.Cost,
@@ -51,7 +51,7 @@ func (c *Counters) Fields() []any {
 }
 
 // Add adds the counters of others.
-func (c *Counters) Add(others *Counters) {
+func (c *RoundCounts) Add(others *RoundCounts) {
 	for i, field := range others.Fields() {
 		from, _ := field.(*int64)
 		to, _ := c.Fields()[i].(*int64)
@@ -62,13 +62,13 @@ func (c *Counters) Add(others *Counters) {
 // StatLine is the counters of a step of time or of a group, with its rounds by end reason.
 type StatLine struct {
 	Key string `json:"key"`
-	Counters
+	RoundCounts
 	Ends map[regie.RoundEnd]int64 `json:"ends"`
 }
 
 // Add adds a row.
 func (l *StatLine) Add(row *RollUp) {
-	if l.Counters.Add(&row.Counters); l.Ends == nil {
+	if l.RoundCounts.Add(&row.RoundCounts); l.Ends == nil {
 		l.Ends = map[regie.RoundEnd]int64{}
 	}
 	l.Ends[row.End] += row.Rounds
@@ -134,13 +134,13 @@ type Alert struct {
 
 // Stats is what rounds did in a period, and what waits now.
 type Stats struct {
-	From   time.Time  `json:"from"`
-	To     time.Time  `json:"to"`
-	Total  StatLine   `json:"total"`
-	Before Counters   `json:"before"` // of the period of the same length in front of it
-	Series []StatLine `json:"series"`
-	Groups []StatLine `json:"groups"`
-	Tools  []ToolStat `json:"tools"`
+	From   time.Time   `json:"from"`
+	To     time.Time   `json:"to"`
+	Total  StatLine    `json:"total"`
+	Before RoundCounts `json:"before"` // of the period of the same length in front of it
+	Series []StatLine  `json:"series"`
+	Groups []StatLine  `json:"groups"`
+	Tools  []ToolStat  `json:"tools"`
 	// Approvals, Questions and Queue wait now.
 	Approvals Waiting `json:"approvals"`
 	Questions Waiting `json:"questions"`

@@ -62,7 +62,7 @@ const (
 
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
-	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
+	"", "appearance", "approvals", "assets", "calls", "chats", "dashboard", "inbox", "login", "questions", "runs",
 }
 
 // New returns the pages.
@@ -81,6 +81,7 @@ func New(c Config) *Site {
 		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
 		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
 		"GET /runs": s.showRuns, "GET /runs/{id}": s.showRun,
+		"GET /dashboard": s.showDashboard, "GET /dashboard/stream": s.streamDashboard,
 		"POST /appearance": s.setAppearance,
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))

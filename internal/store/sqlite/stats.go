@@ -148,4 +148,3 @@ func (s statStore) DayCosts(ctx context.Context, root string, from time.Time) ([
 		`SELECT p.day, sum(p.spent_microusd) FROM spending p JOIN workspaces w ON w.id = p.owner
 			WHERE p.day >= ?1 AND (w.root = ?2 OR ?2 = '') GROUP BY p.day ORDER BY p.day`, dayOf(from), root)
 }
-

@@ -41,10 +41,10 @@ func rollUps(w *World) {
 		return rows
 	}
 	want := []store.RollUp{
-		{Group: "w", End: regie.EndAnswered, Counters: store.Counters{
+		{Group: "w", End: regie.EndAnswered, RoundCounts: store.RoundCounts{
 			Rounds: 1, Relaunches: 1, Calls: 3, Duplicates: 1, Input: 100, Output: 20, CacheRead: 5, CacheHits: 1, History: 100, Cost: 42,
 		}},
-		{Group: "w", End: regie.EndLimit, Counters: store.Counters{Rounds: 1}},
+		{Group: "w", End: regie.EndLimit, RoundCounts: store.RoundCounts{Rounds: 1}},
 	}
 	w.equal("by workspace", read("", "workspace", from, to), want, cmpopts.IgnoreFields(store.RollUp{}, "Hour"))
 	w.equal("elsewhere", len(read("/elsewhere", "", from, to)), 0)

@@ -70,12 +70,17 @@ const sync = (update) => {
     place = element;
   }
   const known = new Set(update.items);
-  for (const element of [...list.children]) {
+  for (const element of [...(list?.children ?? [])]) {
     if (!known.has(element.id) && !element.id.startsWith("sent-")) element.remove();
   }
   for (const [id, html] of Object.entries(update.html)) {
     const region = known.has(id) ? null : document.getElementById(id);
-    if (region && !region.contains(document.activeElement?.closest("select, a"))) region.innerHTML = html;
+    if (!region || region.contains(document.activeElement?.closest("select, a"))) continue;
+    const fresh = document.createElement("template");
+    fresh.innerHTML = html;
+    const focused = keepState(region, fresh.content);
+    region.replaceChildren(fresh.content);
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
   const waiting = document.querySelector("#nav .count")?.textContent;
   document.title = `${waiting ? `(${waiting}) ` : ""}${update.title} · Regie`;
@@ -142,6 +147,12 @@ const connect = () => {
     if (source.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
   });
 };
+if (document.querySelector("[data-rests]")) { // nothing is read while the tab is hidden
+  document.addEventListener("visibilitychange", () => {
+    source?.close();
+    if (!document.hidden) connect();
+  });
+}
 addEventListener("pagehide", () => source?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
