@@ -1,9 +1,7 @@
 package main
 
 import (
-	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,41 +47,26 @@ func newStatsCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
+// printStats prints the alerts, the figures of the period, and its tools.
 func printStats(env *environment, p *printer, s *store.Stats) {
 	for i := range s.Alerts {
 		p.printLine("! %s %s", env.text.Sentence(s.Alerts[i].What), env.text.Sentence(s.Alerts[i].Do))
 	}
 	dollars := func(amount int64) string { return env.T("$%s", regie.Dollars(amount)) }
-	line := func(what, value string) { p.printLine("%-24s %s", what, value) }
-	count := func(n int64) string { return strconv.FormatInt(n, 10) }
-	t := &s.Total
-	line(env.T("Runs"), count(t.Rounds))
-	for _, end := range slices.Sorted(maps.Keys(t.Ends)) {
-		line("  "+string(end), count(t.Ends[end]))
-	}
-	line(env.T("Tool calls"), count(t.Calls))
-	line(env.T("Relaunches"), count(t.Relaunches))
-	line(env.T("Caught"), env.T("%d duplicates, %d loops", t.Duplicates, t.Loops))
-	line(env.T("Tokens"), env.T("%d in, %d out", t.Input, t.Output))
-	line(env.T("Cost"), dollars(t.Cost))
-	line(env.T("Cost today"), env.T("%s, about %s at the end of the day", dollars(s.Budget.Today), dollars(s.Budget.DayForecast)))
-	line(env.T("Cost this month"), env.T("%s, about %s at its end", dollars(s.Budget.Month), dollars(s.Budget.MonthForecast)))
-	line(env.T("Waiting now"), count(int64(s.Approvals.Count+s.Questions.Count)))
-	for _, lines := range [][]store.StatLine{s.Series, s.Groups} {
-		p.printLine("")
-		for i := range lines {
-			if l := &lines[i]; l.Rounds > 0 {
-				p.printLine("%-24s %6d  %6d  %s", sanitize.Line(l.Key), l.Rounds, l.Calls, dollars(l.Cost))
-			}
+	t, b := &s.Total, &s.Budget
+	p.printText("", "runs: %d, ended well: %d", t.Rounds, t.EndedWell())
+	p.printText("", "tool calls: %d, relaunches: %d, duplicates: %d, loops: %d", t.Calls, t.Relaunches, t.Duplicates, t.Loops)
+	p.printText("", "tokens: %d in, %d out", t.Input, t.Output)
+	p.printText("", "cost: %s; today %s, about %s at its end; this month %s, about %s", dollars(t.Cost),
+		dollars(b.Today), dollars(b.DayForecast), dollars(b.Month), dollars(b.MonthForecast))
+	p.printText("", "waiting for you: %d", s.Approvals.Count+s.Questions.Count)
+	for _, l := range slices.Concat(s.Series, s.Groups) {
+		if l.Rounds > 0 {
+			p.printLine("%-28s %6d  %6d  %s", sanitize.Line(l.Key), l.Rounds, l.Calls, dollars(l.Cost))
 		}
 	}
-	for i := range s.Tools {
-		tool := &s.Tools[i]
-		p.printLine("%-24s %6d  %3d %%  p50 %s  p95 %s", sanitize.Line(tool.Tool), tool.Calls, 100*tool.Succeeded/tool.Calls,
-			micros(tool.P50), micros(tool.P95))
+	for _, tool := range s.Tools {
+		p.printLine("%-28s %6d  %3d %%  p50 %v  p95 %v", sanitize.Line(tool.Tool), tool.Calls, tool.Success(),
+			time.Duration(tool.P50)*time.Microsecond, time.Duration(tool.P95)*time.Microsecond)
 	}
-}
-
-func micros(us int64) time.Duration {
-	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond / 10)
 }

@@ -110,22 +110,18 @@ func TestAlertRules(t *testing.T) {
 func TestPercentile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		buckets map[int]int64
-		share   float64
-		want    int64
+		counts []store.ToolCount
+		rank   float64
+		want   int64
 	}{
-		{map[int]int64{12: 1}, 0.5, 1500},                 // 1 to 2 ms
-		{map[int]int64{12: 50, 13: 50}, 0.5, 2000},        // the end of the first
-		{map[int]int64{12: 90, 13: 5, 21: 5}, 0.95, 5000}, // 2 to 5 ms
-		{map[int]int64{12: 90, 21: 10}, 0.95, 1_500_000},  // 1 to 2 s
-		{map[int]int64{}, 0.95, 0},
+		{[]store.ToolCount{{Bucket: 12, Calls: 1}}, 0.5, 1500}, // 1 to 2 ms
+		{[]store.ToolCount{{Bucket: 12, Calls: 50}, {Bucket: 13, Calls: 50}}, 50, 2000},
+		{[]store.ToolCount{{Bucket: 12, Calls: 90}, {Bucket: 13, Calls: 10}}, 95, 3500},
+		{[]store.ToolCount{{Bucket: 12, Calls: 90}, {Bucket: 21, Calls: 10}}, 95, 1_500_000}, // 1 to 2 s
+		{nil, 0, 0},
 	} {
-		calls := int64(0)
-		for _, n := range c.buckets {
-			calls += n
-		}
-		if got := percentile(c.buckets, calls, c.share); got != c.want {
-			t.Errorf("%v at %v: %d, want %d", c.buckets, c.share, got, c.want)
+		if got := percentile(c.counts, c.rank); got != c.want {
+			t.Errorf("%v at %v: %d, want %d", c.counts, c.rank, got, c.want)
 		}
 	}
 }

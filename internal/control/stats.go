@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -15,12 +14,8 @@ import (
 // Stats is the dashboard: what rounds did by the hour, what waits, and which alerts hold.
 type Stats struct{ *core }
 
-const (
-	dayFormat = "2006-01-02"
-	// defaultPeriod is what a request without a beginning is about, maxPeriod the longest one.
-	defaultPeriod = 7
-	maxPeriod     = 1000
-)
+// defaultPeriod is how many days a request without a beginning is about, maxPeriod the most.
+const defaultPeriod, maxPeriod = 7, 1000
 
 // Get returns the counters of a period in the workspace at root, or in all for "". It reads the
 // roll-ups and never the rounds. It returns CodeBadRequest for a period that is none.
@@ -32,24 +27,20 @@ func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (out store.Sta
 	if out.From, out.To, err = statPeriod(&filter, now); err != nil {
 		return out, err
 	}
-	before := out.From.Add(out.From.Sub(out.To))
-	rows, err := s.Store.RollUps(ctx, filter.Root, filter.Group, before, out.To)
+	rows, err := s.Store.RollUps(ctx, filter.Root, filter.Group, out.From.Add(out.From.Sub(out.To)), out.To)
 	if err != nil {
 		return out, err
 	}
 	addRollUps(&out, &filter, rows)
-	counts, err := s.Store.ToolCounts(ctx, filter.Root, out.From, out.To)
-	if err != nil {
-		return out, err
+	if out.Tools, err = s.toolStats(ctx, filter.Root, out.From, out.To); err == nil {
+		err = s.addWaiting(ctx, filter.Root, &out)
 	}
-	out.Tools = toolStats(counts)
-	if err := s.addWaiting(ctx, filter.Root, &out); err != nil {
-		return out, err
+	if err == nil {
+		err = s.addBudget(ctx, filter.Root, &out.Budget, now)
 	}
-	if err := s.addBudget(ctx, filter.Root, &out, now); err != nil {
-		return out, err
+	if err == nil {
+		out.Alerts, err = s.activeAlerts(ctx, filter.Root, out, now)
 	}
-	out.Alerts, err = s.standingAlerts(ctx, filter.Root, &out, now)
 	return out, err
 }
 
@@ -61,152 +52,125 @@ func (s *Stats) Rebuild(ctx context.Context) error {
 	return s.Store.RebuildStats(ctx)
 }
 
-// statPeriod returns the period of a filter; a day counts to its end.
+// statPeriod returns the period of a filter; its last day counts to the end.
 func statPeriod(filter *store.StatFilter, now time.Time) (from, to time.Time, err error) {
-	parse := func(text string, otherwise time.Time, days int) time.Time {
-		if text == "" {
-			return otherwise
-		}
-		at, bad := time.ParseInLocation(dayFormat, text, time.Local) //nolint:gosmopolitan // a person's day is where they are
-		if bad == nil {
-			return at.AddDate(0, 0, days)
-		}
-		if at, bad = time.Parse(time.RFC3339, text); bad != nil && err == nil {
-			err = regie.Errorf(regie.CodeBadRequest, "%q is no day and no time: write it as 2026-11-21 or 2026-11-21T08:00:00Z", text)
-		}
-		return at
+	if to, err = parseStatTime(cmp.Or(filter.To, now.Format(time.RFC3339Nano)), now, 1); err == nil {
+		week := to.Add(-1).AddDate(0, 0, 1-defaultPeriod).Format(time.DateOnly)
+		from, err = parseStatTime(cmp.Or(filter.From, week), now, 0)
 	}
-	to = parse(filter.To, now, 1)
-	year, month, day := to.In(time.Local).Date()                                //nolint:gosmopolitan // as above
-	week := time.Date(year, month, day-defaultPeriod+1, 0, 0, 0, 0, time.Local) //nolint:gosmopolitan // as above
-	if from = parse(filter.From, week, 0); err == nil && (!from.Before(to) || to.Sub(from) > maxPeriod*24*time.Hour) {
+	if err == nil && (!from.Before(to) || to.Sub(from) > maxPeriod*24*time.Hour) {
 		err = regie.Errorf(regie.CodeBadRequest, "the period must begin before it ends and last at most %d days", maxPeriod)
 	}
 	return from, to, err
 }
 
-// addRollUps adds the rows up: those in front of the period, its steps, and its groups.
+// parseStatTime reads a time, or a day in the zone of now, which is moved by some days.
+func parseStatTime(text string, now time.Time, days int) (time.Time, error) {
+	if day, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+		return day.AddDate(0, 0, days), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		err = regie.Errorf(regie.CodeBadRequest, "%q is no day and no time: write it as 2026-11-21 or 2026-11-21T08:00:00Z", text)
+	}
+	return at.In(now.Location()), err
+}
+
+// addRollUps adds rows to the steps of the period, to its groups, or to the period in front of it.
 func addRollUps(out *store.Stats, filter *store.StatFilter, rows []store.RollUp) {
-	step := func(at time.Time) string {
-		if filter.By == "hour" {
-			return at.UTC().Format(time.RFC3339)
+	layout := time.DateOnly
+	if filter.By == "hour" {
+		layout = time.RFC3339
+	}
+	first, steps, groups := out.From.Truncate(time.Hour), map[string]int{}, map[string]int{}
+	lineOf := func(lines *[]store.StatLine, known map[string]int, key string) *store.StatLine {
+		at, found := known[key]
+		if !found {
+			at, known[key] = len(*lines), len(*lines)
+			*lines = append(*lines, store.StatLine{Key: key, Ends: map[regie.RoundEnd]int64{}})
 		}
-		return at.In(time.Local).Format(dayFormat) //nolint:gosmopolitan // as statPeriod
+		return &(*lines)[at]
 	}
 	out.Series, out.Groups, out.Total.Ends = []store.StatLine{}, []store.StatLine{}, map[regie.RoundEnd]int64{}
-	steps, groups := map[string]int{}, map[string]*store.StatLine{}
-	for at := out.From.Truncate(time.Hour); at.Before(out.To); at = at.Add(time.Hour) { // days have 23 to 25 hours
-		if key := step(at); len(out.Series) == 0 || out.Series[len(out.Series)-1].Key != key {
-			steps[key] = len(out.Series)
-			out.Series = append(out.Series, store.StatLine{Key: key, Ends: map[regie.RoundEnd]int64{}})
-		}
+	for at := first; at.Before(out.To); at = at.Add(time.Hour) { // a day may have 23 or 25 hours
+		lineOf(&out.Series, steps, at.Format(layout))
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.Hour.Before(out.From.Truncate(time.Hour)) {
+		if row.Hour.Before(first) {
 			out.Before.Add(&row.RoundCounts)
 			continue
 		}
 		out.Total.Add(row)
-		if at, ok := steps[step(row.Hour)]; ok {
-			out.Series[at].Add(row)
-		}
+		lineOf(&out.Series, steps, row.Hour.In(first.Location()).Format(layout)).Add(row)
 		if filter.Group != "" {
-			if groups[row.Group] == nil {
-				groups[row.Group] = &store.StatLine{Key: row.Group}
-			}
-			groups[row.Group].Add(row)
+			lineOf(&out.Groups, groups, row.Group).Add(row)
 		}
-	}
-	for _, line := range groups {
-		out.Groups = append(out.Groups, *line)
 	}
 	slices.SortFunc(out.Groups, func(a, b store.StatLine) int {
 		return cmp.Or(cmp.Compare(b.Rounds, a.Rounds), cmp.Compare(a.Key, b.Key))
 	})
 }
 
-// toolStats returns the tools of some counts, the most called first.
-func toolStats(counts []store.ToolCount) []store.ToolStat {
-	tools, buckets := map[string]*store.ToolStat{}, map[string]map[int]int64{}
-	for i := range counts {
-		c := &counts[i]
-		if tools[c.Tool] == nil {
-			tools[c.Tool], buckets[c.Tool] = &store.ToolStat{Tool: c.Tool}, map[int]int64{}
-		}
-		t := tools[c.Tool]
-		t.Calls += c.Calls
-		buckets[c.Tool][c.Bucket] += c.Calls
-		switch c.State {
-		case regie.CallSucceeded:
-			t.Succeeded += c.Calls
-		case regie.CallUnknown:
-			t.Unknown += c.Calls
-		}
-	}
+// toolStats returns the tools that ran in a period, the most called first.
+func (s *Stats) toolStats(ctx context.Context, root string, from, to time.Time) ([]store.ToolStat, error) {
+	counts, err := s.Store.ToolCounts(ctx, root, from, to)
 	out := []store.ToolStat{}
-	for name, t := range tools {
-		t.P50, t.P95 = percentile(buckets[name], t.Calls, 0.5), percentile(buckets[name], t.Calls, 0.95)
-		out = append(out, *t)
+	for i, end := 0, 0; i < len(counts); i = end {
+		t := store.ToolStat{Tool: counts[i].Tool}
+		for ; end < len(counts) && counts[end].Tool == t.Tool; end++ {
+			t.Calls, t.Succeeded = t.Calls+counts[end].Calls, t.Succeeded+counts[end].Succeeded
+			t.Unknown += counts[end].Unknown
+		}
+		t.P50, t.P95 = percentile(counts[i:end], 0.5*float64(t.Calls)), percentile(counts[i:end], 0.95*float64(t.Calls))
+		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b store.ToolStat) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Tool, b.Tool))
-	})
-	return out
+	slices.SortStableFunc(out, func(a, b store.ToolStat) int { return cmp.Compare(b.Calls, a.Calls) })
+	return out, err
 }
 
-// percentile returns the duration in µs below which a share of the calls of a histogram lie,
-// interpolated within its bucket.
-func percentile(buckets map[int]int64, calls int64, share float64) int64 {
-	rank, seen := share*float64(calls), 0.0
-	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
-		count := float64(buckets[bucket])
-		if seen+count >= rank {
-			low, high := bucketStart(bucket), bucketStart(bucket+1)
-			return int64(low + (high-low)*(rank-seen)/count)
+// percentile returns the duration in µs of a call by its rank, interpolated within its bucket.
+// Buckets begin at 1, 2, 5, 10, 20, 50 µs and so on, from bucket 3 on.
+func percentile(counts []store.ToolCount, rank float64) int64 {
+	start := func(bucket int) float64 { return []float64{1, 2, 5}[bucket%3] * math.Pow10(bucket/3-1) }
+	for i := range counts {
+		calls := float64(counts[i].Calls)
+		if rank <= calls {
+			low := start(counts[i].Bucket)
+			return int64(low + (start(counts[i].Bucket+1)-low)*rank/calls)
 		}
-		seen += count
+		rank -= calls
 	}
 	return 0
 }
 
-// bucketStart returns where a bucket begins: 1, 2, 5, 10, 20, 50 µs and so on, from bucket 3 on.
-func bucketStart(bucket int) float64 {
-	return []float64{1, 2, 5}[bucket%3] * math.Pow10(bucket/3-1)
-}
-
 // addWaiting adds what waits now: for people, and in all workspaces together for a slot.
 func (s *Stats) addWaiting(ctx context.Context, root string, out *store.Stats) error {
-	inbox, err := s.Store.Inbox(ctx, store.InboxFilter{Root: root, Brief: true})
-	if err != nil {
+	inbox, err := s.Store.Inbox(ctx, store.InboxFilter{Root: root, Brief: true}) // the oldest come first
+	if n := len(inbox.Approvals); n > 0 {
+		out.Approvals = store.Waiting{Count: n, Since: inbox.Approvals[0].CreatedAt}
+	}
+	if n := len(inbox.Questions); n > 0 {
+		out.Questions = store.Waiting{Count: n, Since: inbox.Questions[0].CreatedAt}
+	}
+	if err != nil || root != "" {
 		return err
-	}
-	for i := range inbox.Approvals {
-		addWait(&out.Approvals, 1, inbox.Approvals[i].CreatedAt)
-	}
-	for i := range inbox.Questions {
-		addWait(&out.Questions, 1, inbox.Questions[i].CreatedAt)
 	}
 	counts, err := s.Store.SlotCounts(ctx)
 	for i := range counts {
-		if counts[i].State == "QUEUED" && root == "" {
-			addWait(&out.Queue, counts[i].Sessions, counts[i].Since)
+		if c := &counts[i]; c.State == "QUEUED" {
+			if out.Queue.Count += c.Sessions; out.Queue.Since.IsZero() || c.Since.Before(out.Queue.Since) {
+				out.Queue.Since = c.Since
+			}
 		}
 	}
 	return err
 }
 
-func addWait(w *store.Waiting, count int, since time.Time) {
-	if w.Count += count; w.Since.IsZero() || since.Before(w.Since) {
-		w.Since = since
-	}
-}
-
 // addBudget adds what the month cost, and what the day and the month will cost at that pace.
-func (s *Stats) addBudget(ctx context.Context, root string, out *store.Stats, now time.Time) (err error) {
+func (s *Stats) addBudget(ctx context.Context, root string, b *store.Budget, now time.Time) (err error) {
 	year, month, day := now.Date()
 	first, today := time.Date(year, month, 1, 0, 0, 0, 0, now.Location()), time.Date(year, month, day, 0, 0, 0, 0, now.Location())
-	b, caps := &out.Budget, s.Settings.File.Caps("")
 	b.Days, err = s.Store.DayCosts(ctx, root, first)
 	for _, one := range b.Days {
 		if b.Month += one.Cost; one.Day%100 == int64(day) {
@@ -215,6 +179,7 @@ func (s *Stats) addBudget(ctx context.Context, root string, out *store.Stats, no
 	}
 	b.DayForecast = forecast(b.Today, now.Sub(today), today.AddDate(0, 0, 1).Sub(today))
 	b.MonthForecast = forecast(b.Month, now.Sub(first), first.AddDate(0, 1, 0).Sub(first))
+	caps := s.Settings.File.Caps("")
 	if b.DayCap = caps.Day; root != "" {
 		b.DayCap = regie.Caps{Day: caps.Workspace}.Lower(regie.Caps{Day: caps.Day}).Day
 	}
@@ -223,28 +188,29 @@ func (s *Stats) addBudget(ctx context.Context, root string, out *store.Stats, no
 
 // forecast returns what a period costs where it goes on as it began; its first hour says nothing.
 func forecast(spent int64, elapsed, whole time.Duration) int64 {
-	if elapsed < time.Hour || elapsed >= whole {
+	if elapsed < time.Hour {
 		return spent
 	}
 	return int64(float64(spent) * whole.Seconds() / elapsed.Seconds())
 }
 
-// standingAlerts returns the alerts that hold now, by the rounds of this hour and the last one.
-func (s *Stats) standingAlerts(ctx context.Context, root string, now *store.Stats, at time.Time) ([]store.Alert, error) {
-	recent := store.Stats{Approvals: now.Approvals, Questions: now.Questions, Queue: now.Queue, To: at}
-	rows, err := s.Store.RollUps(ctx, root, "", at.Add(-time.Hour), at)
-	if err != nil {
-		return nil, err
-	}
+// activeAlerts returns the alerts that hold, by what waits now and the rounds of this hour and the
+// last one.
+func (s *Stats) activeAlerts(ctx context.Context, root string, recent store.Stats, now time.Time) (
+	out []store.Alert, err error,
+) {
+	recent.To, recent.Total = now, store.StatLine{}
+	rows, err := s.Store.RollUps(ctx, root, "", now.Add(-time.Hour), now)
 	for i := range rows {
 		recent.Total.Add(&rows[i])
 	}
-	counts, err := s.Store.ToolCounts(ctx, root, at.Add(-time.Hour), at)
-	recent.Tools = toolStats(counts)
-	out := []store.Alert{}
+	if err == nil {
+		recent.Tools, err = s.toolStats(ctx, root, now.Add(-time.Hour), now)
+	}
+	out = []store.Alert{}
 	for i := range AlertRules {
-		if rule := &AlertRules[i]; rule.Holds != nil && rule.Holds(&recent) {
-			out = append(out, rule.Alert)
+		if r := &AlertRules[i]; r.Holds != nil && r.Holds(&recent) {
+			out = append(out, store.Alert{Name: r.Name, Severity: r.Severity, What: r.What, Do: r.Do, Page: r.Page})
 		}
 	}
 	return out, err

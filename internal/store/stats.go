@@ -52,10 +52,9 @@ func (c *RoundCounts) Fields() []any {
 
 // Add adds the counters of others.
 func (c *RoundCounts) Add(others *RoundCounts) {
+	sums := c.Fields()
 	for i, field := range others.Fields() {
-		from, _ := field.(*int64)
-		to, _ := c.Fields()[i].(*int64)
-		*to += *from
+		*sums[i].(*int64) += *field.(*int64) //nolint:forcetypeassert // Fields has no others
 	}
 }
 
@@ -74,12 +73,16 @@ func (l *StatLine) Add(row *RollUp) {
 	l.Ends[row.End] += row.Rounds
 }
 
-// ToolCount counts calls of a tool that ran, by outcome and duration bucket.
+// EndedWell returns how many rounds came to their end.
+func (l *StatLine) EndedWell() int64 {
+	return l.Ends[regie.EndAnswered] + l.Ends[regie.EndCompleted] + l.Ends[regie.EndClientTools]
+}
+
+// ToolCount counts the calls of a tool that ran, of one duration bucket.
 type ToolCount struct {
-	Tool   string
-	State  regie.CallState
-	Bucket int
-	Calls  int64
+	Tool                      string
+	Bucket                    int
+	Calls, Succeeded, Unknown int64
 }
 
 // ToolStat is the calls of a tool that ran. The percentiles are of a histogram with the bounds 1,
@@ -92,6 +95,12 @@ type ToolStat struct {
 	P50       int64  `json:"p50_us"`
 	P95       int64  `json:"p95_us"`
 }
+
+// Failed returns how many calls failed.
+func (t ToolStat) Failed() int64 { return t.Calls - t.Succeeded - t.Unknown }
+
+// Success returns the share of calls that succeeded, in percent.
+func (t ToolStat) Success() int64 { return 100 * t.Succeeded / max(1, t.Calls) }
 
 // DayCost is what a day cost; Day is 20261122.
 type DayCost struct {

@@ -25,6 +25,7 @@ import (
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Config is what the pages show. Service and Secret are required.
@@ -291,7 +292,13 @@ func parseTemplates(language string) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t":     text.translate,
 		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil,
-		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+		"sentence": text.Sentence, "ratio": ratio,
+		"percent": func(a, b int64) float64 { return 100 * ratio(a, b) },
+		"sum":     func(a, b int64) int64 { return a + b },
+		"dollars": func(amount int64) string { return formatDollars(text.Printer, amount) },
+		"span":    func(us int64) string { return formatSpan(text.Printer, time.Duration(us)*time.Microsecond) },
+		"age":     func(w store.Waiting) string { return formatSpan(text.Printer, w.Age(time.Now())) },
+		"stamp":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours
 		},
