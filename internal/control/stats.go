@@ -27,7 +27,10 @@ func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (out store.Sta
 	if out.From, out.To, err = statPeriod(&filter, now); err != nil {
 		return out, err
 	}
-	rows, err := s.Store.RollUps(ctx, filter.Root, filter.Group, out.From.Add(out.From.Sub(out.To)), out.To)
+	if out.Before, err = s.Store.RoundsBetween(ctx, filter.Root, out.From.Add(out.From.Sub(out.To)), out.From); err != nil {
+		return out, err
+	}
+	rows, err := s.Store.RollUps(ctx, filter.Root, filter.Group, out.From, out.To)
 	if err != nil {
 		return out, err
 	}
@@ -76,7 +79,7 @@ func parseStatTime(text string, now time.Time, days int) (time.Time, error) {
 	return at.In(now.Location()), err
 }
 
-// addRollUps adds rows to the steps of the period, to its groups, or to the period in front of it.
+// addRollUps adds rows to the steps of the period and to its groups.
 func addRollUps(out *store.Stats, filter *store.StatFilter, rows []store.RollUp) {
 	layout := time.DateOnly
 	if filter.By == "hour" {
@@ -97,10 +100,6 @@ func addRollUps(out *store.Stats, filter *store.StatFilter, rows []store.RollUp)
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.Hour.Before(first) {
-			out.Before.Add(&row.RoundCounts)
-			continue
-		}
 		out.Total.Add(row)
 		lineOf(&out.Series, steps, row.Hour.In(first.Location()).Format(layout)).Add(row)
 		if filter.Group != "" {

@@ -143,13 +143,13 @@ type Alert struct {
 
 // Stats is what rounds did in a period, and what waits now.
 type Stats struct {
-	From   time.Time   `json:"from"`
-	To     time.Time   `json:"to"`
-	Total  StatLine    `json:"total"`
-	Before RoundCounts `json:"before"` // of the period of the same length in front of it
-	Series []StatLine  `json:"series"`
-	Groups []StatLine  `json:"groups"`
-	Tools  []ToolStat  `json:"tools"`
+	From   time.Time  `json:"from"`
+	To     time.Time  `json:"to"`
+	Total  StatLine   `json:"total"`
+	Before int64      `json:"rounds_before"` // in the period of the same length in front of it
+	Series []StatLine `json:"series"`
+	Groups []StatLine `json:"groups"`
+	Tools  []ToolStat `json:"tools"`
 	// Approvals, Questions and Queue wait now.
 	Approvals Waiting `json:"approvals"`
 	Questions Waiting `json:"questions"`

@@ -88,7 +88,7 @@ func loadDashboard(ctx context.Context, v *visit) (*dashboardPage, error) {
 	}
 	page.Stats, page.Days = s, days
 	page.From, page.To = s.From.Format(time.DateOnly), s.To.Add(-time.Second).Format(time.DateOnly)
-	page.Change = 100 * (s.Total.Rounds - s.Before.Rounds) / max(1, s.Before.Rounds)
+	page.Change = 100 * (s.Total.Rounds - s.Before) / max(1, s.Before)
 	for end, count := range s.Total.Ends {
 		page.Ends = append(page.Ends, endLine{endChip(v.text, end), count, max(1, 100*count/s.Total.Rounds)})
 	}

@@ -26,7 +26,7 @@ var (
 		"round_stats", "hour, workspace_id, agent, model, end_reason",
 		"rounds, relaunches, calls, duplicates, loops, input, output, cache_read, cache_hits, history, cost", roundsSQL,
 	}
-	toolStats = rollUp{"tool_stats", "hour, workspace_id, tool, state, bucket", "calls", toolsSQL}
+	toolStats = rollUp{"tool_stats", "workspace_id, tool, bucket, hour", "calls, succeeded, unknown", toolsSQL}
 
 	rollUps       = []rollUp{roundStats, toolStats}
 	addRoundStats = roundStats.addOne()
@@ -44,7 +44,7 @@ func (r rollUp) addOne() string {
 	for column := range strings.SplitSeq(r.values, ", ") {
 		sets = append(sets, column+" = "+r.table+"."+column+" + excluded."+column)
 	}
-	return strings.ReplaceAll(r.insert(), "(r.id = ?1 OR ?1 IS NULL)", "r.id = ?1") + " ORDER BY 1, 2, 3, 4, 5 ON CONFLICT (" +
+	return strings.ReplaceAll(r.insert(), "(r.id = ?1 OR ?1 IS NULL)", "r.id = ?1") + " ORDER BY 1, 2, 3, 4 ON CONFLICT (" +
 		r.key + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
@@ -89,31 +89,40 @@ func (s statStore) VerifyStats(ctx context.Context) error {
 
 // statGroups are the expressions that the roll-ups are grouped by; none is "".
 var statGroups = map[string]string{
-	"": "substr(x.agent, 1, 0)", "agent": "x.agent", "model": "x.model", "workspace": "w.name",
+	"": "substr(x.agent, 1, 0)", "agent": "x.agent", "model": "x.model",
+	"workspace": "(SELECT w.name FROM workspaces w WHERE w.id = x.workspace_id)",
 }
 
 // inPeriod selects the roll-ups of the workspace at root, or of all for "", between two hours.
-const inPeriod = " JOIN workspaces w ON w.id = x.workspace_id WHERE x.hour >= ?1 AND x.hour < ?2 AND (w.root = ?3 OR ?3 = '') GROUP BY "
+const inPeriod = " WHERE x.hour >= ?1 AND x.hour < ?2 AND (x.workspace_id = (SELECT id FROM workspaces WHERE root = ?3) OR ?3 = '')"
 
-// RollUps returns the roll-ups of the workspace at root, or of all for "", between two times, by
-// hour, group and end reason.
+// RollUps returns the roll-ups of the workspace at root, or of all for "", between two times, with
+// their groups. It adds nothing up, because sorting would take longer than reading.
 func (s statStore) RollUps(ctx context.Context, root, group string, from, to time.Time) ([]store.RollUp, error) {
-	by := statGroups[group]
 	return queryList(ctx, s.read, func(row scanner, r *store.RollUp) error {
 		var hour int64
 		err := row.Scan(append([]any{&hour, &r.Group, &r.End}, r.Fields()...)...)
 		r.Hour = time.Unix(hour*3600, 0)
 		return err
-	}, "SELECT x.hour, "+by+", x.end_reason, sum(x."+strings.ReplaceAll(roundStats.values, ", ", "), sum(x.")+") FROM round_stats x"+
-		inPeriod+"x.hour, "+by+", x.end_reason ORDER BY x.hour", hourOf(from), hourOf(to.Add(time.Hour-1)), root)
+	}, "SELECT x.hour, "+statGroups[group]+", x.end_reason, "+roundStats.values+" FROM round_stats x"+inPeriod,
+		hourOf(from), hourOf(to.Add(time.Hour-1)), root)
 }
 
-// ToolCounts returns the calls of tools between two times, as RollUps, by tool and bucket.
+// RoundsBetween returns how many rounds ended between two times.
+func (s statStore) RoundsBetween(ctx context.Context, root string, from, to time.Time) (rounds int64, err error) {
+	err = s.read.QueryRowContext(ctx, "SELECT CAST(coalesce(sum(x.rounds), 0) AS BIGINT) FROM round_stats x"+inPeriod, hourOf(from), hourOf(to), root).
+		Scan(&rounds)
+	return rounds, err
+}
+
+// ToolCounts returns the calls of tools between two times, as RollUps, by tool and bucket. The
+// inner groups are in the order of the table and need no sorting.
 func (s statStore) ToolCounts(ctx context.Context, root string, from, to time.Time) ([]store.ToolCount, error) {
 	return queryList(ctx, s.read, func(row scanner, c *store.ToolCount) error {
 		return row.Scan(&c.Tool, &c.Bucket, &c.Calls, &c.Succeeded, &c.Unknown)
-	}, `SELECT x.tool, x.bucket, sum(x.calls), sum(CASE WHEN x.state = 'SUCCEEDED' THEN x.calls ELSE 0 END),
-			sum(CASE WHEN x.state = 'UNKNOWN' THEN x.calls ELSE 0 END) FROM tool_stats x`+inPeriod+"x.tool, x.bucket ORDER BY x.tool, x.bucket",
+	}, `SELECT tool, bucket, sum(calls), sum(succeeded), sum(unknown) FROM (
+			SELECT x.tool, x.bucket, sum(x.calls) AS calls, sum(x.succeeded) AS succeeded, sum(x.unknown) AS unknown FROM tool_stats x`+inPeriod+`
+			GROUP BY x.workspace_id, x.tool, x.bucket) AS one GROUP BY tool, bucket ORDER BY tool, bucket`,
 		hourOf(from), hourOf(to.Add(time.Hour-1)), root)
 }
 

@@ -46,6 +46,9 @@ func rollUps(w *World) {
 		}},
 		{Group: "w", End: regie.EndLimit, RoundCounts: store.RoundCounts{Rounds: 1}},
 	}
+	w.equal("rounds", []int64{
+		resultOf(w.Store.RoundsBetween(w.Ctx, "/w", from, to.Add(time.Hour)))(w), resultOf(w.Store.RoundsBetween(w.Ctx, "", from.Add(-time.Hour), from))(w),
+	}, []int64{2, 0})
 	w.equal("by workspace", read("", "workspace", from, to), want, cmpopts.IgnoreFields(store.RollUp{}, "Hour"))
 	w.equal("elsewhere", len(read("/elsewhere", "", from, to)), 0)
 	w.equal("before", len(read("/w", "agent", from.Add(-time.Hour), from)), 0)

@@ -24,15 +24,16 @@ CREATE TABLE round_stats (
     PRIMARY KEY (hour, workspace_id, agent, model, end_reason)
 ) STRICT, WITHOUT ROWID;
 
--- Calls that ran. Bucket 3k, 3k + 1 and 3k + 2 begin at 1, 2 and 5 times 10^(k - 1) µs.
+-- Calls that ran, in the order in which the tools are read. Bucket 3k, 3k + 1 and 3k + 2 begin at 1, 2 and 5 times 10^(k - 1) µs.
 CREATE TABLE tool_stats (
-    hour         INTEGER NOT NULL,
     workspace_id BLOB    NOT NULL,
     tool         TEXT    NOT NULL,
-    state        TEXT    NOT NULL,
     bucket       INTEGER NOT NULL,
+    hour         INTEGER NOT NULL,
     calls        INTEGER NOT NULL,
-    PRIMARY KEY (hour, workspace_id, tool, state, bucket)
+    succeeded    INTEGER NOT NULL,
+    unknown      INTEGER NOT NULL,
+    PRIMARY KEY (workspace_id, tool, bucket, hour)
 ) STRICT, WITHOUT ROWID;
 
 -- The rounds that had ended before.
@@ -52,8 +53,9 @@ SELECT hour, workspace_id, agent, model, end_reason, count(*) AS rounds, sum(rel
     WHERE r.state = 'ENDED'
     GROUP BY r.id, s.workspace_id) AS ended
     GROUP BY hour, workspace_id, agent, model, end_reason;
-INSERT INTO tool_stats (hour, workspace_id, tool, state, bucket, calls)
-SELECT hour, workspace_id, tool, state, bucket, count(*) AS calls
+INSERT INTO tool_stats (workspace_id, tool, bucket, hour, calls, succeeded, unknown)
+SELECT workspace_id, tool, bucket, hour, count(*) AS calls, sum(CASE WHEN state = 'SUCCEEDED' THEN 1 ELSE 0 END) AS succeeded,
+    sum(CASE WHEN state = 'UNKNOWN' THEN 1 ELSE 0 END) AS unknown
     FROM (SELECT r.ended_at / 3600000000 AS hour, s.workspace_id, CASE WHEN c.definition IS NULL THEN '' ELSE c.tool END AS tool,
     CASE WHEN c.resolved_at IS NULL THEN c.state ELSE 'UNKNOWN' END AS state,
     3 * length(CAST(coalesce(c.duration_us, 0) AS TEXT)) + CASE WHEN substr(CAST(coalesce(c.duration_us, 0) AS TEXT), 1, 1) >= '5' THEN 2
@@ -62,5 +64,5 @@ SELECT hour, workspace_id, tool, state, bucket, count(*) AS calls
     JOIN calls c ON c.message_id = e.reply_id
     WHERE r.state = 'ENDED'
     AND c.origin <> 'CLIENT' AND c.state IN ('SUCCEEDED', 'FAILED', 'UNKNOWN')) AS ran
-    GROUP BY hour, workspace_id, tool, state, bucket;
+    GROUP BY workspace_id, tool, bucket, hour;
 -- +goose StatementEnd
