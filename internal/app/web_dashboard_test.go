@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestDashboard counts a run that ended, with a browser that loads the page and one that follows it.
+// TestDashboard counts a run that ended, on a page that follows.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "fr"} {
@@ -47,8 +47,8 @@ func TestDashboard_Forms(t *testing.T) {
 	p := newHarness(t, newModel(t, replyWith("One."))).servePages("127.0.0.1:0").login()
 	p.ends(p.begin("Go"))
 	for path, want := range map[string]string{
-		"/dashboard":                               `<dd class="value">1</dd>`,
-		"/dashboard?days=1":                        "Runs an hour",
+		"/dashboard":        `<dd class="value">1</dd>`,
+		"/dashboard?days=1": "Runs an hour",
 		"/dashboard?from=2020-01-01&to=2020-01-09": "No runs in this period",
 	} {
 		if status, page := p.get(path); status != 200 || !strings.Contains(page, want) || strings.Contains(page, "style=") {

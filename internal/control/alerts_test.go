@@ -37,7 +37,8 @@ func TestAlertsPage(t *testing.T) {
 	for i := range AlertRules {
 		r := &AlertRules[i]
 		regieRules.Rules = append(regieRules.Rules, rule{
-			r.Name, r.Expr, r.For, map[string]string{"severity": r.Severity},
+			r.Name, r.Expr, r.For,
+			map[string]string{"severity": r.Severity},
 			map[string]string{"summary": r.What.String(), "description": r.Do.String()},
 		})
 		if r.Holds != nil {

@@ -18,7 +18,7 @@ type Stats struct{ *core }
 const defaultPeriod, maxPeriod = 7, 1000
 
 // Get returns the counters of a period in the workspace at root, or in all for "". It reads the
-// roll-ups and never the rounds. It returns CodeBadRequest for a period that is none.
+// roll-ups and never the rounds. It returns CodeBadRequest for a malformed period.
 func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (out store.Stats, err error) {
 	if _, err := s.authorizeIn(ctx, "show_stats", &filter.Root); err != nil {
 		return out, err

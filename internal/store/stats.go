@@ -43,8 +43,8 @@ type RoundCounts struct {
 }
 
 // Fields returns the counters in the order of their columns.
-func (c *RoundCounts) Fields() []any {
-	return []any{
+func (c *RoundCounts) Fields() [11]*int64 {
+	return [...]*int64{
 		&c.Rounds, &c.Relaunches, &c.Calls, &c.Duplicates, &c.Loops, &c.Input, &c.Output, &c.CacheRead, &c.CacheHits,
 		&c.History, &c.Cost,
 	}
@@ -54,7 +54,7 @@ func (c *RoundCounts) Fields() []any {
 func (c *RoundCounts) Add(others *RoundCounts) {
 	sums := c.Fields()
 	for i, field := range others.Fields() {
-		*sums[i].(*int64) += *field.(*int64) //nolint:forcetypeassert // Fields has no others
+		*sums[i] += *field
 	}
 }
 

@@ -139,7 +139,7 @@ type barPart struct{ Class, X, Y, Wide, High string }
 
 type chartRow struct{ Key, Page, Upper, Lower string }
 
-// newBarChart draws a chart whose scale ends at least at a number. value returns the two parts.
+// newBarChart draws a chart. Its scale ends at least or higher; value returns the parts of a bar.
 func newBarChart(id string, steps []store.StatLine, least float64, format func(float64) string,
 	value func(*store.StatLine) (bottom, top float64),
 ) barChart {

@@ -101,7 +101,11 @@ const inPeriod = " WHERE x.hour >= ?1 AND x.hour < ?2 AND (x.workspace_id = (SEL
 func (s statStore) RollUps(ctx context.Context, root, group string, from, to time.Time) ([]store.RollUp, error) {
 	return queryList(ctx, s.read, func(row scanner, r *store.RollUp) error {
 		var hour int64
-		err := row.Scan(append([]any{&hour, &r.Group, &r.End}, r.Fields()...)...)
+		into := []any{&hour, &r.Group, &r.End}
+		for _, field := range r.Fields() {
+			into = append(into, field)
+		}
+		err := row.Scan(into...)
 		r.Hour = time.Unix(hour*3600, 0)
 		return err
 	}, "SELECT x.hour, "+statGroups[group]+", x.end_reason, "+roundStats.values+" FROM round_stats x"+inPeriod,
