@@ -209,7 +209,7 @@ func (s *Stats) activeAlerts(ctx context.Context, root string, recent store.Stat
 	out = []store.Alert{}
 	for i := range AlertRules {
 		if r := &AlertRules[i]; r.Holds != nil && r.Holds(&recent) {
-			out = append(out, store.Alert{Name: r.Name, Severity: r.Severity, What: r.What, Do: r.Do, Page: r.Page})
+			out = append(out, r.Alert)
 		}
 	}
 	return out, err
