@@ -19,9 +19,12 @@ import (
 // fillRollUps adds 100,000 rounds of 6 calls in 30 days: by the hour those of 3 agents with 3 end
 // reasons, and the calls of 10 tools in 5 buckets each.
 const fillRollUps = `
-	CREATE TEMP TABLE n AS WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < 719) SELECT i FROM c;
-	INSERT INTO round_stats SELECT unixepoch() / 3600 - i, w.id, 'agent ' || a, 'model', e, 16, 20, 93, 1, 1, 9000, 900, 4000, 0, 3000, 500
-		FROM n, workspaces w, (SELECT 1 a UNION SELECT 2 UNION SELECT 3), (SELECT 'ANSWERED' e UNION SELECT 'LIMIT' UNION SELECT 'DENIED');
+	CREATE TEMP TABLE n AS WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < 719)
+		SELECT i FROM c;
+	INSERT INTO round_stats SELECT unixepoch() / 3600 - n.i, w.id, 'agent ' || a.i, 'model', e, 16, 20, 93, 1, 1,
+			9000, 900, 4000, 0, 3000, 500
+		FROM n, workspaces w, (SELECT i FROM n WHERE n.i < 3) a,
+			(SELECT 'ANSWERED' e UNION SELECT 'LIMIT' UNION SELECT 'DENIED');
 	INSERT INTO tool_stats SELECT w.id, 'kit.tool_' || t.i, 10 + b.i, unixepoch() / 3600 - n.i, 17, 16, 0
 		FROM n, workspaces w, (SELECT i FROM n WHERE n.i < 10) t, (SELECT i FROM n WHERE i < 5) b;`
 
@@ -42,7 +45,8 @@ func (s *session) reporting() (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := opened.EnsureWorkspace(ctx, user.ID, regie.Workspace{Name: "w", Root: "/w", FoundBy: "git"}); err != nil {
+	_, err = opened.EnsureWorkspace(ctx, user.ID, regie.Workspace{Name: "w", Root: "/w", FoundBy: "git"})
+	if err != nil {
 		return err
 	}
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName))
@@ -52,6 +56,7 @@ func (s *session) reporting() (err error) {
 	if _, err := db.ExecContext(ctx, fillRollUps); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	month := store.StatFilter{From: time.Now().AddDate(0, 0, -29).Format(time.DateOnly), Group: "agent"}
 	stats, rounds := control.New(control.Config{Store: opened}).Stats, int64(0)
 	var took []float64
 	before, err := resources()
@@ -60,7 +65,7 @@ func (s *session) reporting() (err error) {
 	}
 	for range s.rounds * 8 {
 		started := time.Now()
-		got, err := stats.Get(ctx, store.StatFilter{From: started.AddDate(0, 0, -29).Format(time.DateOnly), Group: "agent"})
+		got, err := stats.Get(ctx, month)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,9 @@ type AlertRule struct {
 	Holds func(*store.Stats) bool
 }
 
-func newAlertRule(name, severity, page string, what, do regie.Sentence, expr, lasts string, holds func(*store.Stats) bool) AlertRule {
+func newAlertRule(name, severity, page string, what, do regie.Sentence, expr, lasts string,
+	holds func(*store.Stats) bool,
+) AlertRule {
 	return AlertRule{store.Alert{Name: name, Severity: severity, What: what, Do: do, Page: page}, expr, lasts, holds}
 }
 
@@ -47,7 +49,8 @@ var AlertRules = []AlertRule{
 		`increase(regie_rounds_ended_total{reason="PROVIDER_ERROR"}[15m]) > 5`, "", endedFor(regie.EndProviderError, 5)),
 	newAlertRule("RegieQueueStands", "warning", "/runs", regie.Say("A run has waited for a slot for more than 15 minutes."), regie.Say("Look at the runs that hold the slots, or raise slots in regie.yaml."),
 		`max by (kind) (regie_queue_oldest_seconds) > 900 and max by (kind) (regie_queue_length) > 0`, "5m", func(s *store.Stats) bool { return s.Queue.Age(s.To) > 15*time.Minute }),
-	newAlertRule("RegieToolFails", "warning", "/dashboard#tools", regie.Say("More than half of the calls of a tool fail."), regie.Say("Look at the errors of its last calls."),
+	newAlertRule("RegieToolFails", "warning", "/dashboard#tools", regie.Say("More than half of the calls of a tool fail."),
+		regie.Say("Look at the errors of its last calls."),
 		`sum by (tool) (increase(regie_tool_calls_total{state="FAILED"}[1h])) > 10 and sum by (tool) (increase(regie_tool_calls_total{state="FAILED"}[1h])) > 0.5 * sum by (tool) (increase(regie_tool_calls_total[1h]))`, "", anyTool(func(t store.ToolStat) bool { return t.Failed() > 10 && 2*t.Failed() > t.Calls })),
 	newAlertRule("RegieLoops", "info", "/runs", regie.Say("Models repeat themselves: more than 20 calls in loops were stopped."), regie.Say("Give the agent clearer instructions, or another model."),
 		`sum(increase(regie_tool_calls_caught_total{code=~"ANTI_LOOP|REPEATED_FAILURE"}[1h])) > 20`, "", func(s *store.Stats) bool { return s.Total.Loops > 20 }),
@@ -57,7 +60,8 @@ var AlertRules = []AlertRule{
 		`up{job="regie"} == 0`, "2m", nil),
 	newAlertRule("RegieSlowRequests", "warning", "", regie.Say("One request in a hundred takes more than 2.5 seconds."), regie.Say("Look at the load of the machine and of its disk."),
 		`histogram_quantile(0.99, sum by (le) (rate(regie_http_request_seconds_bucket[10m]))) > 2.5`, "10m", nil),
-	newAlertRule("RegieErrors", "warning", "", regie.Say("The server fails requests by its own fault."), regie.Say("Look at its log."),
+	newAlertRule("RegieErrors", "warning", "", regie.Say("The server fails requests by its own fault."),
+		regie.Say("Look at its log."),
 		`sum(rate(regie_http_requests_total{status=~"5.."}[10m])) > 0.1`, "10m", nil),
 	newAlertRule("RegieManyFiles", "critical", "", regie.Say("Nine tenths of the files and connections that the server may open are open."), regie.Say("Raise its limit (LimitNOFILE)."),
 		`max(process_open_fds) / max(process_max_fds) > 0.9`, "5m", nil),

@@ -27,7 +27,8 @@ func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (out store.Sta
 	if out.From, out.To, err = statPeriod(&filter, now); err != nil {
 		return out, err
 	}
-	if out.Before, err = s.Store.RoundsBetween(ctx, filter.Root, out.From.Add(out.From.Sub(out.To)), out.From); err != nil {
+	before := out.From.Add(out.From.Sub(out.To))
+	if out.Before, err = s.Store.RoundsBetween(ctx, filter.Root, before, out.From); err != nil {
 		return out, err
 	}
 	rows, err := s.Store.RollUps(ctx, filter.Root, filter.Group, out.From, out.To)
@@ -169,7 +170,8 @@ func (s *Stats) addWaiting(ctx context.Context, root string, out *store.Stats) e
 // addBudget adds what the month cost, and what the day and the month will cost at that pace.
 func (s *Stats) addBudget(ctx context.Context, root string, b *store.Budget, now time.Time) (err error) {
 	year, month, day := now.Date()
-	first, today := time.Date(year, month, 1, 0, 0, 0, 0, now.Location()), time.Date(year, month, day, 0, 0, 0, 0, now.Location())
+	first := time.Date(year, month, 1, 0, 0, 0, 0, now.Location())
+	today := first.AddDate(0, 0, day-1)
 	b.Days, err = s.Store.DayCosts(ctx, root, first)
 	for _, one := range b.Days {
 		if b.Month += one.Cost; one.Day%100 == int64(day) {

@@ -126,7 +126,9 @@ func (s *server) keepingOperations() []operation {
 		getByQuery(s, "/stats", "show_stats",
 			"What rounds and tools did in a period, what waits now, what it costs, and which alerts hold", s.Service.Stats.Get),
 		newOperation(s, http.MethodPost, "/stats/rebuild", "rebuild_stats", "Write the roll-ups of all workspaces anew from the rounds",
-			http.StatusOK, withoutInput(func(ctx context.Context) (none, error) { return none{}, s.Service.Stats.Rebuild(ctx) })),
+			http.StatusOK, withoutInput(func(ctx context.Context) (none, error) {
+				return none{}, s.Service.Stats.Rebuild(ctx)
+			})),
 	}
 }
 

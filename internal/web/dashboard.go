@@ -157,14 +157,16 @@ func newBarChart(id string, steps []store.StatLine, least float64, format func(f
 		for n, part := range []float64{bottom, top} {
 			high := 100 * part / scale
 			if y -= high; part > 0 {
-				c.Bars = append(c.Bars, barPart{[]string{"second", "first"}[n], percent((float64(i) + 0.1) * slot), percent(y), percent(0.8 * slot), percent(high)})
+				class, x := []string{"second", "first"}[n], percent((float64(i)+0.1)*slot)
+				c.Bars = append(c.Bars, barPart{class, x, percent(y), percent(0.8 * slot), percent(high)})
 			}
 		}
 		key := steps[i].Key
 		if hour, err := time.Parse(time.RFC3339, key); err == nil {
 			key = hour.Format("01-02 15:04")
 		}
-		c.Rows = append(c.Rows, chartRow{key, "/runs?from=" + url.QueryEscape(steps[i].Key), format(top), format(bottom)})
+		page := "/runs?from=" + url.QueryEscape(steps[i].Key)
+		c.Rows = append(c.Rows, chartRow{key, page, format(top), format(bottom)})
 	}
 	c.First, c.Last = c.Rows[0].Key, c.Rows[len(c.Rows)-1].Key
 	return c
@@ -192,7 +194,8 @@ type costChart struct {
 func newCostChart(t *i18n.Printer, b *store.Budget, now time.Time) costChart {
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, now.Location())
 	last := first.AddDate(0, 1, -1)
-	c := costChart{First: first.Format(time.DateOnly), Last: last.Format(time.DateOnly), Limit: b.DayCap * int64(last.Day())}
+	c := costChart{Limit: b.DayCap * int64(last.Day())}
+	c.First, c.Last = first.Format(time.DateOnly), last.Format(time.DateOnly)
 	top := float64(max(b.MonthForecast, c.Limit, 1)) * 1.1
 	c.LimitY = 100 - 100*float64(c.Limit)/top
 	point := func(day float64, amount int64) string {

@@ -137,7 +137,8 @@ func streamEvery(v *visit, every time.Duration, after int64, session regie.ID,
 	defer done()
 	ctx, cancel := context.WithCancel(stays)
 	defer cancel()
-	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, every: every, sent: map[string]template.HTML{}}
+	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, every: every}
+	p.sent = map[string]template.HTML{}
 	first, err := load(ctx)
 	if err != nil {
 		return err
