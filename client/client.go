@@ -38,6 +38,7 @@ type Client struct {
 	Cache       *Cache
 	Tokens      *Tokens
 	Presence    *PresenceService
+	Stats       *Stats
 
 	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
@@ -95,7 +96,7 @@ func New(address, token, language string) (*Client, error) {
 func connectNouns(c *Client) *Client {
 	c.Agents, c.Attachments = &Agents{c}, &Attachments{c}
 	c.Workspaces, c.Catalog, c.Rules, c.Undos = &Workspaces{c}, &Catalog{c}, &Rules{c}, &Undos{c}
-	c.Cache, c.Tokens, c.Presence = &Cache{c}, &Tokens{c}, &PresenceService{c}
+	c.Cache, c.Tokens, c.Presence, c.Stats = &Cache{c}, &Tokens{c}, &PresenceService{c}, &Stats{c}
 	return c
 }
 

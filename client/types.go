@@ -103,6 +103,10 @@ type (
 	// RuleList is standing rules, the oldest first, with what verifying the logs of their
 	// workspaces found (decision 15).
 	RuleList = store.RuleList
+	// StatFilter selects a period of the roll-ups, and how they are grouped.
+	StatFilter = store.StatFilter
+	// StatReport is what rounds did in a period, and what waits now.
+	StatReport = store.Stats
 	// Spent is what its model calls have cost.
 	Spent = store.Spent
 	// WhenBusy says what becomes of a message that comes during a round (spec 3).

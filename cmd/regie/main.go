@@ -108,7 +108,7 @@ func newRootCommand(env *environment) *cobra.Command {
 	root.AddCommand(
 		newRunCommand(env), chat, newApprovalsCommand(env), newApproveCommand(env), newDenyCommand(env),
 		newAnswerCommand(env), newRulesCommand(env), newSessionsCommand(env), newRunsCommand(env),
-		newPromptCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
+		newPromptCommand(env), newStatsCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
 		newAgentsCommand(env), newToolsCommand(env), newModelsCommand(env), newSetupCommand(env),
 		newDoctorCommand(env), newTrustCommand(env), newSkillsCommand(env), newWorkspacesCommand(env),
 		newIndexCommand(env), newSearchCommand(env), newServeCommand(env), newWebCommand(env), newTokenCommand(env),

@@ -208,7 +208,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,
 		"sessions/" + session + "/export": 200, "sessions/" + session + "/attachments/" + sent.Blob.String(): 200, "sessions/" + session + "/attachments/x": 400, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
-		"spending": 200, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
+		"spending": 200, "stats?by=hour&group=agent": 200, "stats?from=x": 400, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
 		"/openapi.json": 200, "/readyz": 200, "/version": 200,
 	} {
 		if !strings.HasPrefix(address, "/") {

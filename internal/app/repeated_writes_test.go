@@ -339,6 +339,7 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 		body := `{"rule_ids":["` + rule.ID.String() + `"]`
 		return keyedCase{path: "/api/v1/rules/revoke", body: body + `}`, other: body + `,"by":"eve"}`, once: k.more("/api/v1/rules?limit=500", -1)}
 	},
+	"rebuild_stats": func(*keyedHouse) keyedCase { return keyedCase{path: "/api/v1/stats/rebuild"} },
 	"clear_cache": func(*keyedHouse) keyedCase {
 		return keyedCase{path: "/api/v1/cache/clear", body: `{}`, other: `{"root":"/elsewhere"}`}
 	},

@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 85241
-	maxSupportLines = 13121
-	maxTestLines    = 68034
+	maxProductLines = 88613
+	maxSupportLines = 13538
+	maxTestLines    = 69548
 	maxInterface    = 15
 )
 

@@ -204,6 +204,8 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 			what = p.Text.T("tokens of %s", name)
 		case r.Kind == "workspace":
 			what = p.Text.T("rules of %s", name)
+		case r.Kind == "stats":
+			what = p.Text.T("roll-ups of the dashboard")
 		case r.Removed:
 			what += p.Text.T("(removed)")
 		}

@@ -27,7 +27,7 @@ var requiredScopes = map[string]regie.TokenScope{
 	"list_agents": regie.ScopeRead, "list_tools": regie.ScopeRead, "list_providers": regie.ScopeRead,
 	"list_models": regie.ScopeRead, "show_prompt": regie.ScopeRead, "show_spending": regie.ScopeRead,
 	"verify_logs": regie.ScopeRead, "show_cache": regie.ScopeRead, "show_limits": regie.ScopeRead,
-	"list_users": regie.ScopeRead, "list_presence": regie.ScopeRead,
+	"list_users": regie.ScopeRead, "list_presence": regie.ScopeRead, "show_stats": regie.ScopeRead,
 
 	"create_session": regie.ScopeChat, "change_session": regie.ScopeChat, "fork_session": regie.ScopeChat,
 	"mark_session_read": regie.ScopeChat, "stop_session": regie.ScopeChat, "close_session": regie.ScopeChat,
@@ -45,7 +45,7 @@ var requiredScopes = map[string]regie.TokenScope{
 	"revoke_rules": regie.ScopeAdmin,
 	"clear_cache":  regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
 	"add_token": regie.ScopeAdmin, "add_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
-	"make_setup_link": regie.ScopeAdmin,
+	"make_setup_link": regie.ScopeAdmin, "rebuild_stats": regie.ScopeAdmin,
 
 	"show_widget": VisitorOnly, "send_visit": VisitorOnly, "show_visit": VisitorOnly, "follow_visit": VisitorOnly,
 

@@ -107,6 +107,7 @@ type Service struct {
 	Tokens      *Tokens
 	Presence    *PresenceService
 	Visits      *Visits
+	Stats       *Stats
 }
 
 // New returns a service.
@@ -118,7 +119,7 @@ func New(config Config) *Service {
 		Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
-		Presence: &PresenceService{c},
+		Presence: &PresenceService{c}, Stats: &Stats{c},
 		Visits: &Visits{
 			core: c, rounds: rounds, widgets: map[string]*rate.Limiter{}, visitors: map[regie.ID]*rate.Limiter{},
 		},

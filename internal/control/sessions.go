@@ -337,7 +337,7 @@ func (s *Sessions) Export(ctx context.Context, session regie.ID) (store.SessionE
 // Verify checks the logs that a filter selects (spec 11.4). A broken log does not stop the check of
 // the next one.
 func (s *Sessions) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
-	_, err := s.authorizeIn(ctx, "verify_logs", &filter.Root, filter.ID)
+	caller, err := s.authorizeIn(ctx, "verify_logs", &filter.Root, filter.ID)
 	if err == nil && filter.ID.IsZero() && filter.Short == "" { // one session is not worth a look at the whole file
 		err = s.Store.CheckIntegrity(ctx)
 	}
@@ -359,7 +359,13 @@ func (s *Sessions) Verify(ctx context.Context, filter store.LogFilter) ([]store.
 		}
 		out = append(out, line)
 	}
-	return out, nil
+	if !caller.Restricted() && filter.ID.IsZero() && filter.Short == "" {
+		err = s.Store.VerifyStats(ctx)
+	}
+	if regie.CodeOf(err) == regie.CodeChainBroken {
+		out, err = append(out, store.LogReport{LogOwner: store.LogOwner{Kind: "stats"}, Error: err.Error()}), nil
+	}
+	return out, err
 }
 
 // Stop ends everything that runs in a session and closes it as cancelled (decision 6). It returns

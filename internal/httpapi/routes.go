@@ -123,6 +123,12 @@ func (s *server) keepingOperations() []operation {
 			}),
 		getByQuery(s, "/cache", "show_cache", "What is in the response cache", ofRoot(s.Service.Cache.Stats)),
 		postBody(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
+		getByQuery(s, "/stats", "show_stats",
+			"What rounds and tools did in a period, what waits now, what it costs, and which alerts hold", s.Service.Stats.Get),
+		newOperation(s, http.MethodPost, "/stats/rebuild", "rebuild_stats", "Write the roll-ups of all workspaces anew from the rounds",
+			http.StatusOK, withoutInput(func(ctx context.Context) (none, error) {
+				return none{}, s.Service.Stats.Rebuild(ctx)
+			})),
 	}
 }
 

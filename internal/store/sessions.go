@@ -174,7 +174,7 @@ type Removed struct {
 // LogOwner is the owner of a log: a session, a workspace or a user.
 type LogOwner struct {
 	ID        regie.ID `json:"id"`
-	Kind      string   `json:"kind"` // session, workspace or user
+	Kind      string   `json:"kind"` // session, workspace or user; stats: the roll-ups, where they differ
 	Name      string   `json:"name,omitempty"`
 	Workspace string   `json:"workspace"` // its name
 	Removed   bool     `json:"removed,omitempty"`

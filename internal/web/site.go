@@ -27,6 +27,7 @@ import (
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Config is what the pages show. Service, Secret, Look and Commands are required.
@@ -73,7 +74,7 @@ const (
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
 	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
-	"more", "offers", "search", "stream",
+	"dashboard", "more", "offers", "search", "stream",
 	"settings", "widget", launcher,
 }
 
@@ -99,6 +100,7 @@ func New(c Config) *Site {
 		"GET /runs": s.showRuns, "GET /runs/stream": s.streamRuns,
 		"GET /runs/{id}": s.showRun, "GET /runs/{id}/stream": s.streamRun, "GET /runs/{id}/calls/{call}": s.showRun,
 		"GET /search": s.showSearch, "GET /stream": s.streamPages,
+		"GET /dashboard": s.showDashboard, "GET /dashboard/stream": s.streamDashboard,
 		"POST /appearance": s.setAppearance,
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
@@ -313,7 +315,13 @@ func parseTemplates(language string) *template.Template {
 		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil, "tokens": formatTokens,
 		"chipof": func(class, icon, word string) chip { return chip{class, icon, word} },
 		"inc":    func(n int) int { return n + 1 }, "precise": func(at time.Time) string { return at.Local().Format("15:04:05.000") },
-		"stamp": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+		"stamp":    func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+		"sentence": text.Sentence, "ratio": ratio,
+		"percent": func(a, b int64) float64 { return 100 * ratio(a, b) },
+		"sum":     func(a, b int64) int64 { return a + b },
+		"dollars": func(amount int64) string { return formatDollars(text.Printer, amount) },
+		"span":    func(us int64) string { return formatSpan(text.Printer, time.Duration(us)*time.Microsecond) },
+		"age":     func(w store.Waiting) string { return formatSpan(text.Printer, w.Age(time.Now())) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours
 		},

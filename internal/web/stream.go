@@ -60,7 +60,9 @@ type pageStream struct {
 	v    *visit
 	out  *http.ResponseController
 	load func(context.Context) (*snapshot, error)
-	sent map[string]template.HTML
+	// every is how long news of other chats are gathered.
+	every time.Duration
+	sent  map[string]template.HTML
 
 	id     string // of the reply that streams in
 	text   string // of it so far
@@ -133,6 +135,13 @@ func (s *snapshot) addRegions(v *visit, page any, names ...string) error {
 // stream sends what changes until the client leaves or the server stops. after is what the client
 // shows already: where nothing came since, only what changes from now on is sent.
 func (v *visit) stream(after int64, session regie.ID, load func(context.Context) (*snapshot, error)) error {
+	return streamEvery(v, pauseOthers, after, session, load)
+}
+
+// streamEvery is stream with the time for which news of other chats are gathered.
+func streamEvery(v *visit, every time.Duration, after int64, session regie.ID,
+	load func(context.Context) (*snapshot, error),
+) error {
 	stays, done, err := access.Stay(v.r.Context(), nil)
 	if err != nil {
 		return err
@@ -140,7 +149,8 @@ func (v *visit) stream(after int64, session regie.ID, load func(context.Context)
 	defer done()
 	ctx, cancel := context.WithCancel(stays)
 	defer cancel()
-	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{}}
+	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, every: every}
+	p.sent = map[string]template.HTML{}
 	first, err := load(ctx)
 	if regie.CodeOf(err) == regie.CodeNotFound {
 		startStream(v.w)
@@ -239,7 +249,7 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			err = p.write(":\n\n")
 		case <-others:
 			stale = true
-			wake(pauseOthers)
+			wake(p.every)
 		case n := <-notes:
 			if n.err != nil || n.item.Event != nil && n.item.Event.Removes() {
 				_ = p.write(goneEvent) // the client has gone if this fails

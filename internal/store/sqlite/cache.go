@@ -29,6 +29,7 @@ func (t moneyTx) cacheReply(fence store.Fence, in *store.Reply, now time.Time) {
 	if !in.Hit.IsZero() { // it may have gone since it was read
 		t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
 			now.UnixMicro(), in.Hit)
+		t.exec("UPDATE exchanges SET cached = 1 WHERE round_id = ? AND number = ?", fence.RoundID, in.Exchange.Number)
 	}
 	k := in.Keep
 	if k == nil {

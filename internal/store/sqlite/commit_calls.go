@@ -174,6 +174,7 @@ func (t roundTx) applyFollows(fence store.Fence, to follows, out *store.Outcome,
 		return
 	case to.advance.End != nil:
 		t.waits.withdrawWaits(fence.RoundID, regie.NotRunInterrupted, "the run ended", now)
+		t.rounds.addRollUps(fence.RoundID)
 		t.slots.giveSlot(fence.Chain)
 		t.pending.afterEnd(fence, to.advance.End, out, now)
 		return

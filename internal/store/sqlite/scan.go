@@ -56,7 +56,7 @@ func assignValue(dest any, value driver.Value) error {
 	is, truth := value.(bool)
 	if !isText && isBytes { // text from outside is bytes for PostgreSQL
 		text = string(data)
-	} else if isText { // and a sum is text
+	} else if isText && to.Kind() != reflect.String { // and a sum is text
 		var err error
 		n, err = strconv.ParseInt(text, 10, 64)
 		whole = err == nil

@@ -59,6 +59,7 @@ type Store struct {
 	moneyStore
 	auditStore
 	agentStore
+	statStore
 }
 
 // core is shared by the nouns of a store: the writer, the readers and the caches.

@@ -26,13 +26,14 @@ type (
 	moneyStore    struct{ *core } // reservations, spending, the response cache and proxied calls
 	auditStore    struct{ *core } // verify
 	agentStore    struct{ *core } // agents and their versions
+	statStore     struct{ *core } // roll-ups of rounds
 )
 
 func newStore(c *core) *Store {
 	return &Store{
 		core: c, sessionStore: sessionStore{c}, roundStore: roundStore{c}, approvalStore: approvalStore{c},
 		slotStore: slotStore{c}, tokenStore: tokenStore{c}, undoStore: undoStore{c},
-		moneyStore: moneyStore{c}, auditStore: auditStore{c}, agentStore: agentStore{c},
+		moneyStore: moneyStore{c}, auditStore: auditStore{c}, agentStore: agentStore{c}, statStore: statStore{c},
 	}
 }
 

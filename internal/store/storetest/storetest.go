@@ -82,6 +82,7 @@ var mainCases = map[string]func(*World){
 	"UndoSources":       undoSources,
 	"UndosTogether":     undosTogether,
 	"Money":             money,
+	"RollUps":           rollUps,
 	"Caps":              caps,
 	"CapsTogether":      capsTogether,
 	"Halt":              halt,

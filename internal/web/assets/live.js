@@ -229,6 +229,12 @@ const connect = () => {
   worker.port.onmessage = ({ data }) => receive[data.name](data.data, data.seq);
   worker.port.postMessage({ stream: words.stream, seq, again: Boolean(seq) });
 };
+if (document.querySelector("[data-rests]")) { // nothing is read while the tab is hidden
+  document.addEventListener("visibilitychange", () => {
+    disconnect();
+    if (!document.hidden) connect();
+  });
+}
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
