@@ -73,11 +73,17 @@ func TestBrowser_Accessible(t *testing.T) {
 			b.begin("Look at the rules, then write a file")
 			b.do(chromedp.WaitVisible(".card.you .primary"))
 			look("chat")
-			for _, path := range []string{"/inbox", "/runs", "/chats/nothing"} {
+			chat := b.eval("location.pathname")
+			edit := b.eval(`document.querySelector(".card a[href*='/edit']").getAttribute("href")`)
+			for _, path := range []string{
+				edit, chat + "/undo", "/inbox", "/inbox?tab=aside", "/runs", "/dashboard", "/search?q=rules", "/more", "/settings/limits",
+				"/settings/rules", "/settings/tokens", "/settings/providers", "/settings/agents", "/settings/workspaces", "/chats/nothing",
+			} {
 				visit(path)
 			}
-			b.do(chromedp.Navigate(h.served.URL+"/runs"), chromedp.Click("table.list a"), chromedp.WaitVisible(".exchanges"))
-			look("run")
+			visit("/runs")
+			visit(b.eval(`document.querySelector("table.list a").getAttribute("href")`))
+			visit(b.eval(`document.querySelector("a[href*='/calls/']").getAttribute("href")`))
 			b.do(chromedp.Navigate(h.served.URL + "/login"))
 			look("login")
 		})
