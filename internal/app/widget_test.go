@@ -98,6 +98,10 @@ func TestWidget(t *testing.T) {
 	}
 	secret, session := field(t, page, "visitor"), h.visited()
 	asked := h.parked(h.engine.Control(), session).Approvals[0]
+	view, err := h.engine.Control().Session(t.Context(), session)
+	if fatal(t, err); !view.Tainted {
+		t.Error("what a visitor wrote is taken for the owner's word")
+	}
 	// a form that was reloaded changes nothing
 	form := url.Values{"visitor": {secret}, "text": {"And order 4418?"}, "client_message_id": {"again"}}
 	h.visit("/widget/support", form, false)

@@ -147,6 +147,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			Name: title(in), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 			ApprovalMode: in.ApprovalMode, Origin: in.Origin, TokenID: in.TokenID,
+			Tainted: in.Visitor != "", // nobody vouches for what a visitor writes (decision 34)
 		},
 		Workspace: workspace,
 		Message: regie.Message{

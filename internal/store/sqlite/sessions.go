@@ -84,11 +84,11 @@ func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made 
 	if made, chain, err = t.insertChain(session.ID, at); err != nil || !made {
 		return false, 0, err
 	}
-	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, provider, model, require_validation, approval_mode, state, epoch, lease_holder, created_at, token_id, origin)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.AgentVersion, session.Name,
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, agent_version, name, type, provider, model, require_validation, approval_mode, state, epoch, lease_holder, created_at, token_id, tainted, origin)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.AgentVersion, session.Name,
 		string(session.Type), session.Provider, session.Model, boolToInt(session.RequireValidation), string(session.ApprovalMode), string(state), epoch,
 		nullIfEmpty(holder), at.UnixMicro(),
-		session.TokenID, nullIfEmpty(session.Origin))
+		session.TokenID, boolToInt(session.Tainted), nullIfEmpty(session.Origin))
 	return true, chain, nil
 }
 
