@@ -23,7 +23,7 @@ BENCH ?= ./internal/bench
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo npm npm-proof test race race-concurrent proof vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short sdk-check translate openapi tidy tidy-check clean
+.PHONY: help build demo npm npm-proof test race race-concurrent proof vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short screenshots sdk-check translate openapi tidy tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,12 @@ bench: ## the figures of docs/benchmarks.md
 
 bench-short: ## the same in a few seconds, to see that it runs; its figures mean little
 	$(GO) run $(BENCH) -short
+
+# The pictures are of the browser tests, in English, light, at 1440 pixels.
+PICTURES = new-en approval-en answer-en inbox-en runs-en run-timeline run-call dashboard-en settings-agents widget-en
+screenshots: ## take the pictures of docs/img
+	@dir=$$(mktemp -d) && REGIE_SCREENS=$$dir $(GO) test ./internal/app -run 'TestBrowser|TestDashboard|TestWebRuns' -count=1 && \
+		mkdir -p docs/img && for name in $(PICTURES); do cp $$dir/$$name-light-1440.png docs/img/$$name.png || exit 1; done; rm -r $$dir
 
 sdk-check: ## what the vendors' official SDKs make of our requests, and of the streams that we read; a module of its own, minutes to build at first
 	$(GO) -C internal/sdkcheck vet ./...
