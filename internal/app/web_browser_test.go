@@ -70,8 +70,15 @@ func (b *tab) wait(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
-		b.t.Fatalf("never true: %s (%v); the page:\n%s", expression, err, b.eval("document.body.innerText"))
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond)))
+		if err == nil {
+			return
+		}
+		gone := strings.Contains(err.Error(), "Cannot find context") || strings.Contains(err.Error(), "navigated")
+		if !gone { // else another page has come meanwhile
+			b.t.Fatalf("never true: %s (%v); the page:\n%s", expression, err, b.eval("document.body.innerText"))
+		}
 	}
 }
 

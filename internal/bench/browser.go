@@ -134,7 +134,8 @@ func (r *remote) openChat(ctx context.Context) (pageCost, error) {
 	}
 	return measurePage(ctx, r.url+"/chats/"+made.ID.String(), func() error {
 		return r.post("/api/v1/runs", map[string]any{
-			"session_id": made.ID, "client_message_id": "1", "text": job("shown"), "provider": "openai", "model": pacedModel,
+			"session_id": made.ID, "client_message_id": "1", "text": job("shown"),
+			"provider": "openai", "model": pacedModel,
 		}, &struct{}{})
 	})
 }
