@@ -107,6 +107,9 @@ func (h *harness) checkIn(s *sqlite.Store, session regie.ID, p plan, acked int64
 		}
 		invariant.Forks(ctx, of, from, to, providertest.Check)
 	}
+	if err := s.VerifyStats(ctx); err != nil {
+		h.fail(p, "%v", err)
+	}
 	left, err := filepath.Glob(filepath.Join(h.work(p.seed), fmt.Sprintf("s%d", p.seed), ".regie-*"))
 	if err != nil || len(left) > 0 {
 		h.fail(p, "crashed writes left %v behind", left)
