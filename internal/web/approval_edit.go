@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -23,11 +24,7 @@ type editPage struct {
 }
 
 // showEdit shows the arguments of a call for editing. A POST shows what the edited call would do.
-func showEdit(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func showEdit(v *visit, id regie.ID) error {
 	found, err := v.site.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{ID: id})
 	if err != nil {
 		return err
@@ -74,8 +71,7 @@ func (p *editPage) review(v *visit) error {
 	}
 	edited := &reviewed.Reviews[0]
 	part := v.reviewPart(edited)
-	seen := dispatch.ShownEdit{CallID: edited.CallID, Preconditions: edited.Preview.Preconditions}
-	shown, err := json.Marshal([]dispatch.ShownEdit{seen})
+	shown, err := json.Marshal(chat.ShownEdit(edited))
 	p.Edited, p.Exact, p.Shown = &part, string(edited.Arguments), string(shown)
 	return err
 }

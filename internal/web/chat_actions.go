@@ -19,25 +19,18 @@ func chatRoutes() map[string]func(*visit) error {
 		"POST /chats/{id}/stop": onChat(stopChat), "POST /chats/{id}/mode": onChat(setMode),
 		"POST /chats/{id}/fork": onChat(forkChat), "POST /chats/{id}/rename": onChat(renameChat),
 		"POST /chats/{id}/delete": onChat(removeChat), "POST /chats/{id}/resume": onChat(resumeChat),
-		"GET /chats/{id}/undo": showUndo, "POST /chats/{id}/undo": showUndo, "GET /chats/{id}/export": exportChat,
-		"GET /approvals/{id}/edit": showEdit, "POST /approvals/{id}/edit": showEdit,
-		"GET /offers": listOffers, "GET /more": showMore,
+		"GET /chats/{id}/undo": showUndo, "POST /chats/{id}/undo": showUndo, "GET /chats/{id}/export": withID(exportChat),
+		"GET /approvals/{id}/edit": withID(showEdit), "POST /approvals/{id}/edit": withID(showEdit),
+		"GET /offers": listOffers,
 	}
 }
 
 // onChat handles a form about a chat: do returns the page to show then, "" for that of the chat.
 func onChat(do func(v *visit, id regie.ID) (to string, err error)) func(*visit) error {
-	return func(v *visit) error {
-		id, err := v.id()
-		if err != nil {
-			return err
-		}
+	return withID(func(v *visit, id regie.ID) error {
 		to, err := do(v, id)
-		if err != nil {
-			return v.failForm("send", err)
-		}
-		return v.done(cmp.Or(to, "/chats/"+id.String()))
-	}
+		return v.finishForm("send", err, cmp.Or(to, "/chats/"+id.String()))
+	})
 }
 
 func stopChat(v *visit, id regie.ID) (string, error) {
@@ -78,11 +71,7 @@ func resumeChat(v *visit, id regie.ID) (string, error) {
 }
 
 // exportChat sends a chat as a file, as the command regie sessions export writes it.
-func exportChat(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func exportChat(v *visit, id regie.ID) error {
 	export, err := v.site.Service.Sessions.Export(v.r.Context(), id)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -27,17 +26,14 @@ type runPage struct {
 	Chip                           chip
 	Took, Waited, Cost, Note, Chat string
 	By, CallWords                  string
-	Session                        regie.ID
 	Tokens, Cached                 int64 // Cached is in percent
 	Calls                          int
 	Trigger                        string
 	Steps, Problems, Open          bool
 	Exchanges                      []exchangePart
-	Items                          []item
 	Ticks                          []tick
 	Page, Pages                    int
 	Call                           *callPage
-	head                           int64
 }
 
 // callPage is one call of a run.
@@ -63,39 +59,7 @@ type sentRequest struct {
 	Cut   bool
 }
 
-// showRun shows a round, and one of its calls where the path has one.
-func (s *Site) showRun(v *visit) error {
-	page, err := loadRun(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	if page.Open && (page.Call == nil || page.Call.Sent == nil && page.Call.Dry == nil) {
-		page.Stream = page.Path + "/stream?call=" + v.r.PathValue("call") + "&" + v.r.URL.RawQuery
-	}
-	v.render(200, "run", page)
-	return nil
-}
-
-// streamRun streams the changes of an open round.
-func (s *Site) streamRun(v *visit) error {
-	first, err := loadRun(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	return v.stream(-1, first.Session, func(ctx context.Context) (*snapshot, error) {
-		page, err := loadRun(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		shown := &snapshot{
-			Title: page.Title, Say: page.Chip.Word, Items: page.Items, Seq: page.head,
-			Grows: page.Round.State == regie.RoundRunning,
-		}
-		err = shown.addRegions(v, page, "nav", "tabs", "run-state", "strip", "scale", "call-page")
-		return shown, err
-	})
-}
-
+// loadRun reads a round, and one of its calls where the address has one.
 func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 	id, err := v.id()
 	if err != nil {
@@ -113,10 +77,11 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 	page := &runPage{
 		frame: v.newFrame("runs", v.text.T("Run no. %s", strconv.Itoa(view.Round.Number))), Round: &view.Round,
 		Chip: runChip(v, &view.Round, &view.Session), Cost: formatCost(v.text, view.Spent),
-		Chat:    v.sessionName(view.Session.Name),
-		Session: view.Session.ID, By: startedBy(v, &view.Round, &view.Session), Steps: query.Get("view") == "steps",
-		Problems: query.Get("problems") != "", Open: view.Round.State != regie.RoundEnded, head: view.Head,
+		Chat: v.sessionName(view.Session.Name),
+		By:   startedBy(v, &view.Round, &view.Session), Steps: query.Get("view") == "steps",
+		Problems: query.Get("problems") != "", Open: view.Round.State != regie.RoundEnded,
 	}
+	page.Session, page.Seq, page.Grows = view.Session.ID, view.Head, view.Round.State == regie.RoundRunning
 	page.Title, page.Path = page.Chat+" · "+formatUntil(view.Round.StartedAt), "/runs/"+id.String()
 	if err := v.fillFrame(page.frame); err != nil {
 		return nil, err
@@ -138,8 +103,11 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 			return nil, err
 		}
 	}
-	err = page.draw(v, &view, around)
-	return page, err
+	if page.Open && (page.Call == nil || page.Call.Sent == nil && page.Call.Dry == nil) {
+		page.Stream = page.Path + "/stream?call=" + v.r.PathValue("call") + "&" + v.r.URL.RawQuery
+	}
+	page.Say = page.Chip.Word
+	return page, page.draw(v, &view, around)
 }
 
 // count sums the tokens and calls of a round.
@@ -199,7 +167,7 @@ func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 		if err != nil {
 			return err
 		}
-		p.Items = append(p.Items, item{row.ID, template.HTML(html)}) //nolint:gosec // a template has made it
+		p.Items = append(p.Items, item{row.ID, html})
 	}
 	return nil
 }

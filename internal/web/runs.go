@@ -16,7 +16,6 @@ import (
 // runsPage is the list of runs. State, From and To are its filters, as the address has them.
 type runsPage struct {
 	*frame
-	Items           []item
 	Next            template.URL // the address of the older ones
 	State, From, To string
 }
@@ -33,37 +32,14 @@ type runLine struct {
 
 const shownRuns = 50
 
-// showRuns lists the rounds, the newest first.
-func (s *Site) showRuns(v *visit) error {
-	page, err := loadRuns(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	page.Stream = "/runs/stream?" + v.r.URL.RawQuery
-	v.render(200, "runs", page)
-	return nil
-}
-
-// streamRuns streams the changes of the list.
-func (s *Site) streamRuns(v *visit) error {
-	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
-		page, err := loadRuns(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		shown := &snapshot{Title: page.Title, Items: page.Items}
-		err = shown.addRegions(v, page, "nav", "tabs", "no-runs")
-		return shown, err
-	})
-}
-
+// loadRuns lists the rounds, the newest first.
 func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 	query := v.r.URL.Query()
 	page := &runsPage{
 		frame: v.newFrame("runs", v.text.T("Runs")),
 		State: query.Get("state"), From: query.Get("from"), To: query.Get("to"),
 	}
-	page.Path = "/runs"
+	page.Path, page.Stream = "/runs", "/runs/stream?"+v.r.URL.RawQuery
 	var filter store.RoundFilter
 	err := httpread.Bind(url.Values{"cursor": {query.Get("cursor")}, "state": {page.State}}, &filter)
 	if err == nil {
@@ -93,7 +69,7 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 		if err != nil {
 			return nil, err
 		}
-		page.Items = append(page.Items, item{"run-" + line.ID.String(), template.HTML(html)}) //nolint:gosec // a template has made it
+		page.Items = append(page.Items, item{"run-" + line.ID.String(), html})
 	}
 	return page, nil
 }
@@ -113,7 +89,7 @@ func newRunLine(v *visit, r *store.RoundSummary) runLine {
 // runChip returns the chip of a round: where it waits, for whom.
 func runChip(v *visit, r *regie.Round, s *regie.Session) chip {
 	if r.State == regie.RoundEnded {
-		return roundChip(v.text, r)
+		return endChip(v.text, r.End)
 	}
 	return sessionChip(v.text, &store.SessionSummary{Session: *s})
 }

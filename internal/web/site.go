@@ -90,21 +90,22 @@ func New(c Config) *Site {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
 	for pattern, serve := range map[string]func(*visit) error{
-		"GET /{$}": s.showNew, "GET /chats/new": s.showNew, "POST /chats": s.beginChat,
-		"GET /chats/{id}": s.showChat, "GET /chats/{id}/stream": s.streamChat,
-		"GET /chats/{id}/images/{name}": s.showImage,
-		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/take-back": s.takeBack,
-		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
-		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
-		"GET /inbox/{id}": s.showInbox, "POST /inbox/{id}": s.changeItem,
-		"GET /runs": s.showRuns, "GET /runs/stream": s.streamRuns,
-		"GET /runs/{id}": s.showRun, "GET /runs/{id}/stream": s.streamRun, "GET /runs/{id}/calls/{call}": s.showRun,
-		"GET /search": s.showSearch, "GET /stream": s.streamPages,
-		"GET /dashboard": s.showDashboard, "GET /dashboard/stream": s.streamDashboard,
-		"POST /appearance": s.setAppearance,
+		"GET /{$}": showNew, "GET /chats/new": showNew, "POST /chats": beginChat,
+		"GET /chats/{id}": withID(showChat), "GET /chats/{id}/stream": withID(streamChat),
+		"GET /chats/{id}/images/{name}": withID(showImage),
+		"POST /chats/{id}/messages":     withID(sendMessage), "POST /chats/{id}/take-back": withID(takeBack),
+		"POST /approvals/{id}": withID(decideCalls), "POST /questions/{id}": withID(answerQuestion),
+		"POST /calls/{id}": withID(resolveCall), "POST /inbox/{id}": withID(changeItem),
+		"GET /inbox/{id}": showPage("inbox", loadInbox), "GET /runs/{id}/calls/{call}": showPage("run", loadRun),
+		"GET /search": showPage("search", loadSearch), "GET /stream": s.streamPages,
+		"POST /appearance": setAppearance, "GET /more": showPage("more", loadMore),
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
+	addPage(s, "/inbox", "inbox", loadInbox, "empty", "kinds", "detail")
+	addPage(s, "/runs", "runs", loadRuns, "no-runs")
+	addPage(s, "/runs/{id}", "run", loadRun, "run-state", "strip", "scale", "call-page")
+	addPage(s, "/dashboard", "dashboard", loadDashboard, "dashboard")
 	s.addWidgets()
 	s.addSettings()
 	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
@@ -273,6 +274,26 @@ func (v *visit) next() string {
 // id returns the id of the path.
 func (v *visit) id() (regie.ID, error) { return regie.ParseID(v.r.PathValue("id")) }
 
+// withID makes a handler of a function that takes the id of the path.
+func withID(serve func(v *visit, id regie.ID) error) func(*visit) error {
+	return func(v *visit) error {
+		id, err := v.id()
+		if err != nil {
+			return err
+		}
+		return serve(v, id)
+	}
+}
+
+// finishForm answers a form: with the page to, or again with its own page and the problem at the
+// item that the form is about.
+func (v *visit) finishForm(about string, err error, to string) error {
+	if err != nil {
+		return v.failForm(about, err)
+	}
+	return v.done(to)
+}
+
 // render writes a page.
 func (v *visit) render(status int, name string, data any) {
 	var page bytes.Buffer
@@ -289,10 +310,10 @@ func (v *visit) render(status int, name string, data any) {
 }
 
 // fragment renders a part of a page.
-func (v *visit) fragment(name string, data any) (string, error) {
+func (v *visit) fragment(name string, data any) (template.HTML, error) {
 	var out strings.Builder
 	err := v.templates().ExecuteTemplate(&out, name, data)
-	return out.String(), err
+	return template.HTML(out.String()), err //nolint:gosec // a template has made it
 }
 
 func (v *visit) templates() *template.Template {

@@ -111,7 +111,7 @@ func (b *thread) add(id, name string, data any) {
 	if err != nil && b.err == nil {
 		b.err = err
 	}
-	b.items = append(b.items, item{id, template.HTML(html)}) //nolint:gosec // a template has made it
+	b.items = append(b.items, item{id, html})
 }
 
 // build makes the items of messages in their order.
@@ -250,16 +250,22 @@ func (b *thread) requests(c *regie.Call) {
 	if a := b.approvals[c.ID]; a != nil && !b.shown[a.ID] {
 		b.shown[a.ID] = true
 		b.endGroup()
-		b.approval(a)
+		asked := b.v.approvalCard(a)
+		if asked.Form = b.form(asked.ID); a.State != regie.ApprovalDecided || asked.Form.Problem != "" {
+			b.add(asked.ID, "item-approval", asked) // else its calls say who decided
+		}
 	}
 	if q := b.questions[c.ID]; q != nil {
 		b.endGroup()
-		b.question(q)
+		asked := b.v.questionCard(q)
+		asked.Form = b.form(asked.ID)
+		b.add(asked.ID, "item-question", asked)
 	}
 	if c.State == regie.CallUnknown && c.Resolution == nil {
 		b.endGroup()
-		id := "u-" + c.ID.String()
-		b.add(id, "item-unknown", unknownCard{id, b.v.callRow(c, nil), b.form(id)})
+		asked := b.v.unknownCard(c)
+		asked.Form = b.form(asked.ID)
+		b.add(asked.ID, "item-unknown", asked)
 	}
 }
 

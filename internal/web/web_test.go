@@ -59,9 +59,6 @@ func TestChips(t *testing.T) {
 		for _, end := range constants(t, "RoundEnd") {
 			check(end, endChip(text, regie.RoundEnd(end)))
 		}
-		for _, state := range constants(t, "RoundState") {
-			check(state, roundChip(text, &regie.Round{State: regie.RoundState(state), End: regie.EndAnswered}))
-		}
 		for _, state := range constants(t, "CallState") {
 			check(state, callChip(text, &regie.Call{State: regie.CallState(state), NotRun: regie.NotRunDenied}))
 		}
