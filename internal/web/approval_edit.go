@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 
@@ -14,10 +13,9 @@ import (
 // editPage is where the arguments of a call are edited before it is allowed.
 type editPage struct {
 	*frame
-	Approval  regie.ID
-	Chat      string // its path
-	Part      reviewPart
-	Arguments string
+	Approval        regie.ID
+	Chat, Arguments string // Chat is a path
+	Part            reviewPart
 	// Edited is what the edited call would do: with Exact as its arguments, made from Shown.
 	Edited       *reviewPart
 	Exact, Shown string
@@ -47,15 +45,9 @@ func renderEdit(v *visit, a *regie.Approval, r *regie.Review) error {
 		page.Arguments = v.r.PostForm.Get("arguments")
 		f.Problem = v.text.Error(page.review(v))
 	} else {
-		var indented bytes.Buffer
-		_ = json.Indent(&indented, r.Arguments, "", "  ") // invalid JSON is edited unindented
-		page.Arguments = indented.String()
+		page.Arguments = string(chat.Pretty(r.Arguments))
 	}
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	v.render(statusOf(f.Problem), "edit", page)
-	return nil
+	return renderFilled(v, f, "edit", page)
 }
 
 // review looks at what the edited call would do; nothing is stored.

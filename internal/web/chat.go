@@ -202,7 +202,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	}
 	b.build(messages)
 	for i := range view.Pending {
-		b.pending(&view.Pending[i])
+		b.person("p-"+view.Pending[i].Message.ID.String(), &view.Pending[i], true)
 	}
 	page.Items, page.Plan, page.Changes = b.items, b.plan, b.changes
 	if !slices.ContainsFunc(page.Items, func(i item) bool { return i.ID == about }) {

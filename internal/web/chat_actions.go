@@ -97,13 +97,12 @@ func exportChat(v *visit, id regie.ID) error {
 // undoPage shows what an undo would do, before it is done.
 type undoPage struct {
 	*frame
-	Chat      string // its path
-	Plan      *regie.UndoPlan
-	Request   dispatch.UndoRequest
-	Files     []reviewPart
-	Effects   []string
-	Conflicts []string
-	CanForce  bool
+	Chat               string // its path
+	Plan               *regie.UndoPlan
+	Request            dispatch.UndoRequest
+	Files              []reviewPart
+	Effects, Conflicts []string
+	CanForce           bool
 }
 
 // showUndo shows the plan of an undo. A POST agrees to the plan that it names.
@@ -147,7 +146,7 @@ func renderUndo(v *visit, in dispatch.UndoRequest, problem string) error {
 	for i := range plan.Previews {
 		p, path := &plan.Previews[i], plan.Files[i].Path
 		page.Files = append(page.Files, reviewPart{
-			Sentence: capitalize(sanitize.Line(v.text.Sentence(p.Sentence))), Warnings: sentences(v, p.Warnings),
+			Sentence: capitalize(v.sayLine(p.Sentence)), Warnings: sentences(v, p.Warnings),
 			fileDiff: parseFileDiff("f-"+path, path, p.Diff),
 		})
 		if c := p.Conflict; c != nil && (!in.Force || !c.Forceable) {
@@ -162,9 +161,5 @@ func renderUndo(v *visit, in dispatch.UndoRequest, problem string) error {
 		gone := sanitize.Line(strings.Join(plan.Removes, ", "))
 		page.Effects = append(page.Effects, v.text.T("directories that become empty are removed: %s", gone))
 	}
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	v.render(statusOf(problem), "undo", page)
-	return nil
+	return renderFilled(v, f, "undo", page)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -77,11 +78,17 @@ func (v *visit) fillFrame(f *frame) error {
 	return err
 }
 
-func (v *visit) sessionName(name string) string {
-	if name = sanitize.Line(name); name == "" {
-		return v.text.T("Untitled chat")
+// renderFilled renders a page with what the navigation shows.
+func renderFilled(v *visit, f *frame, name string, page any) error {
+	err := v.fillFrame(f)
+	if err == nil {
+		v.render(statusOf(f.Problem), name, page)
 	}
-	return name
+	return err
+}
+
+func (v *visit) sessionName(name string) string {
+	return cmp.Or(sanitize.Line(name), v.text.T("Untitled chat"))
 }
 
 // loadMore reads what the sidebar has besides, for phones, and the keys.

@@ -53,7 +53,7 @@ func (v *visit) approvalCard(a *regie.Approval) *approvalCard {
 	if len(out.Reviews) == 1 {
 		out.Title = out.Reviews[0].Sentence
 		for _, scope := range a.Reviews[0].Preview.Scopes {
-			out.Scopes = append(out.Scopes, sanitize.Line(v.text.Sentence(scope.Sentence)))
+			out.Scopes = append(out.Scopes, v.sayLine(scope.Sentence))
 		}
 	}
 	switch a.State {
@@ -68,12 +68,12 @@ func (v *visit) approvalCard(a *regie.Approval) *approvalCard {
 func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	part := reviewPart{
 		CallID: r.CallID, Tool: sanitize.Line(r.Tool),
-		Sentence:  capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence))),
+		Sentence:  capitalize(v.sayLine(r.Preview.Sentence)),
 		Arguments: showArguments(r.Arguments), Warnings: sentences(v, r.Preview.Warnings),
 	}
 	part.Sentence = cmp.Or(part.Sentence, part.Tool)
 	for _, ground := range r.Grounds {
-		part.Reasons = append(part.Reasons, sanitize.Line(v.text.Sentence(ground.Sentence)))
+		part.Reasons = append(part.Reasons, v.sayLine(ground.Sentence))
 	}
 	part.fileDiff = parseFileDiff("f-"+r.CallID.String(), store.About(&regie.Call{Arguments: string(r.Arguments)}),
 		r.Preview.Diff)
@@ -98,7 +98,7 @@ func (v *visit) decisionWords(d *regie.Decision) string {
 		said = v.text.T("Denied by %s, %s", by, at)
 	}
 	if d.Scope != nil {
-		said += ": " + sanitize.Line(v.text.Sentence(d.Scope.Sentence))
+		said += ": " + v.sayLine(d.Scope.Sentence)
 	}
 	if d.Reason != "" {
 		said += " (" + sanitize.Line(d.Reason) + ")"

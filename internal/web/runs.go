@@ -4,7 +4,6 @@ import (
 	"context"
 	"html/template"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -22,12 +21,9 @@ type runsPage struct {
 
 // runLine is a round in the list of runs.
 type runLine struct {
-	ID              regie.ID
-	Chip            chip
-	Title, Chat, By string
-	At              time.Time
-	Took, Cost      string
-	Calls           int
+	*store.RoundSummary
+	Chip                        chip
+	Title, Chat, By, Took, Cost string
 }
 
 const shownRuns = 50
@@ -64,21 +60,22 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 		page.Next = template.URL("?" + query.Encode()) //nolint:gosec // it is encoded
 	}
 	for i := range rounds {
-		line := newRunLine(v, &rounds[i])
-		html, err := v.fragment("item-run", line)
+		html, err := v.fragment("item-run", newRunLine(v, &rounds[i]))
 		if err != nil {
 			return nil, err
 		}
-		page.Items = append(page.Items, item{"run-" + line.ID.String(), html})
+		page.Items = append(page.Items, item{"run-" + rounds[i].Round.ID.String(), html})
 	}
 	return page, nil
 }
 
 func newRunLine(v *visit, r *store.RoundSummary) runLine {
 	line := runLine{
-		ID: r.Round.ID, Chip: runChip(v, &r.Round, &r.Session), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
-		Chat: v.sessionName(r.Session.Name), By: startedBy(v, &r.Round, &r.Session), At: r.Round.StartedAt,
-		Took: v.roundTook(&r.Round), Cost: formatCost(v.text, r.Spent), Calls: r.Calls,
+		RoundSummary: r, Chip: runChip(v, &r.Round, &r.Session), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
+		Chat: v.sessionName(r.Session.Name), By: startedBy(v, &r.Round, &r.Session), Cost: formatCost(v.text, r.Spent),
+	}
+	if !r.Round.EndedAt.IsZero() {
+		line.Took = formatSpan(v.text, r.Round.EndedAt.Sub(r.Round.StartedAt))
 	}
 	if line.Chat == line.Title {
 		line.Chat = ""
@@ -108,56 +105,28 @@ func startedBy(v *visit, r *regie.Round, s *regie.Session) string {
 	}
 }
 
-// roundTook says how long a round took; empty while it goes on.
-func (v *visit) roundTook(r *regie.Round) string {
-	if r.EndedAt.IsZero() {
-		return ""
-	}
-	return formatSpan(v.text, r.EndedAt.Sub(r.StartedAt))
-}
-
 // exchangePart is one model call with its calls.
 type exchangePart struct {
-	Number                  int
-	Model, Took, Cost, Why  string
-	Reply                   []template.HTML
-	Calls                   []callRow
-	Attempts                []attemptPart
-	Input, Output, CacheHit int64
-	Error                   string
-	Chip                    chip
+	*store.ExchangeView
+	Chip       chip
+	Took, Cost string
+	Reply      []template.HTML
+	Calls      []callRow
 }
-
-type attemptPart struct{ Number, Why, Took string }
 
 func (v *visit) exchangePart(x *store.ExchangeView, asked map[regie.ID]*regie.Approval) exchangePart {
 	part := exchangePart{
-		Number: x.Number, Model: sanitize.Line(x.Model), Error: sanitize.Strip(x.Error),
-		Took:  formatSpan(v.text, time.Duration(x.ModelUS)*time.Microsecond),
-		Cost:  formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}),
-		Input: x.Usage.Input, Output: x.Usage.Output,
-		CacheHit: x.Usage.CacheRead,
+		ExchangeView: x, Chip: exchangeChips[x.State].translateChip(v.text), Took: formatMicros(v.text, x.ModelUS),
+		Cost: formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}),
 	}
-	switch x.State {
-	case regie.ExchangeReplied:
-		part.Chip = chip{"done", "tick", v.text.T("Done")}
-	case regie.ExchangeFailed:
-		part.Chip = chip{"bad", "cross", v.text.T("Failed")}
-	default:
-		part.Chip, part.Took = chip{"work", "spin", v.text.T("Running")}, ""
+	if x.State == regie.ExchangeOpen {
+		part.Took = ""
 	}
 	if x.Reply != nil && x.Reply.AI != nil {
 		part.Reply = renderBlocks(x.Reply.AI.Text(), 0)
 	}
 	for i := range x.Calls {
 		part.Calls = append(part.Calls, v.callRow(&x.Calls[i], asked[x.Calls[i].ID]))
-	}
-	for i := range x.Attempts {
-		a := &x.Attempts[i]
-		part.Attempts = append(part.Attempts, attemptPart{
-			strconv.Itoa(a.Number), sanitize.Strip(string(a.Code) + ": " + a.Error),
-			formatSpan(v.text, time.Duration(a.ModelUS)*time.Microsecond),
-		})
 	}
 	return part
 }

@@ -341,7 +341,7 @@ func parseTemplates(language string) *template.Template {
 		"percent": func(a, b int64) float64 { return 100 * ratio(a, b) },
 		"sum":     func(a, b int64) int64 { return a + b },
 		"dollars": func(amount int64) string { return formatDollars(text.Printer, amount) },
-		"span":    func(us int64) string { return formatSpan(text.Printer, time.Duration(us)*time.Microsecond) },
+		"span":    func(us int64) string { return formatMicros(text.Printer, us) },
 		"age":     func(w store.Waiting) string { return formatSpan(text.Printer, w.Age(time.Now())) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours

@@ -3,8 +3,8 @@ package web
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
@@ -90,6 +90,12 @@ var callChips = map[regie.CallState]chipWords{
 	regie.CallSucceeded:        {"done", "tick", regie.Say("Done")},
 	regie.CallFailed:           {"bad", "cross", regie.Say("Failed")},
 	regie.CallUnknown:          {"unknown", "lozenge", regie.Say("Outcome unknown")},
+}
+
+var exchangeChips = map[regie.ExchangeState]chipWords{
+	regie.ExchangeOpen:    {"work", "spin", regie.Say("Running")},
+	regie.ExchangeReplied: {"done", "tick", regie.Say("Done")},
+	regie.ExchangeFailed:  {"bad", "cross", regie.Say("Failed")},
 }
 
 // callChip returns the chip of a call.
@@ -187,6 +193,11 @@ func modeChoices(t *i18n.Printer, chosen regie.Mode) []modeChoice {
 	return out
 }
 
+// formatMicros formats microseconds.
+func formatMicros(t *i18n.Printer, us int64) string {
+	return formatSpan(t, time.Duration(us)*time.Microsecond)
+}
+
 // formatSpan formats how long something took.
 func formatSpan(t *i18n.Printer, d time.Duration) string {
 	switch {
@@ -224,21 +235,21 @@ func formatCost(t *i18n.Printer, s regie.Spending) string {
 	return t.T("cost unknown")
 }
 
+// sayLine translates a sentence that may hold words of others.
+func (v *visit) sayLine(s regie.Sentence) string { return sanitize.Line(v.text.Sentence(s)) }
+
 // sentences translates some.
 func sentences(v *visit, list []regie.Sentence) (out []string) {
 	for _, one := range list {
-		out = append(out, sanitize.Line(v.text.Sentence(one)))
+		out = append(out, v.sayLine(one))
 	}
 	return out
 }
 
 // capitalize begins a sentence with a capital letter.
 func capitalize(s string) string {
-	if s == "" {
-		return s
-	}
-	first, size := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[size:]
+	_, size := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:size]) + s[size:]
 }
 
 // countCalls says how many calls there are.
