@@ -204,7 +204,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	for i := range view.Pending {
 		b.person("p-"+view.Pending[i].Message.ID.String(), &view.Pending[i], true)
 	}
-	page.Items, page.Plan, page.Changes = b.items, b.plan, b.changes
+	page.Items, page.Plan, page.Changes, page.Needs = b.items, b.plan, b.changes, b.needs
 	if !slices.ContainsFunc(page.Items, func(i item) bool { return i.ID == about }) {
 		f.Problem, f.About = problem, "send"
 	}
@@ -217,7 +217,6 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 			active = step.Text
 		}
 	}
-	page.needs(v, &inbox)
 	page.state(v, &view, active)
 	return page, b.err
 }
@@ -256,20 +255,6 @@ func (v *visit) newThread(inbox *store.Inbox, rounds []store.RoundSummary) *thre
 		b.questions[inbox.Questions[i].CallID] = &inbox.Questions[i]
 	}
 	return b
-}
-
-// needs lists what waits for the person.
-func (p *chatPage) needs(v *visit, inbox *store.Inbox) {
-	for i := range inbox.Approvals {
-		if card := v.approvalCard(&inbox.Approvals[i]); card.Open {
-			p.Needs = append(p.Needs, need{card.ID, "warn", card.Title})
-		}
-	}
-	for i := range inbox.Questions {
-		if card := v.questionCard(&inbox.Questions[i]); card.Open {
-			p.Needs = append(p.Needs, need{card.ID, "ask", card.Title})
-		}
-	}
 }
 
 // state says what the chat does now, never two things. active is the step of its plan.

@@ -13,18 +13,6 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// chatRoutes are what the menu of a chat, the foot of an answer and the composer ask for.
-func chatRoutes() map[string]func(*visit) error {
-	return map[string]func(*visit) error{
-		"POST /chats/{id}/stop": onChat(stopChat), "POST /chats/{id}/mode": onChat(setMode),
-		"POST /chats/{id}/fork": onChat(forkChat), "POST /chats/{id}/rename": onChat(renameChat),
-		"POST /chats/{id}/delete": onChat(removeChat), "POST /chats/{id}/resume": onChat(resumeChat),
-		"GET /chats/{id}/undo": showUndo, "POST /chats/{id}/undo": showUndo, "GET /chats/{id}/export": withID(exportChat),
-		"GET /approvals/{id}/edit": withID(showEdit), "POST /approvals/{id}/edit": withID(showEdit),
-		"GET /offers": listOffers,
-	}
-}
-
 // onChat handles a form about a chat: do returns the page to show then, "" for that of the chat.
 func onChat(do func(v *visit, id regie.ID) (to string, err error)) func(*visit) error {
 	return withID(func(v *visit, id regie.ID) error {

@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,9 +91,7 @@ func listOffers(v *visit) error {
 			}
 		}
 	}
-	v.w.Header().Set("Content-Type", "application/json")
-	v.w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(v.w).Encode(offers[:min(len(offers), shownOffers)]) // the client has gone if this fails
+	v.writeJSON(http.StatusOK, "application/json", offers[:min(len(offers), shownOffers)])
 	return nil
 }
 

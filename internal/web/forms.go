@@ -23,10 +23,8 @@ func (v *visit) failForm(about string, err error) error {
 		return err
 	}
 	said, next := v.text.Error(err), v.next()
-	if id, ok := strings.CutPrefix(next, "/chats/"); ok {
-		if chat, bad := regie.ParseID(id); bad == nil {
-			return v.renderChat(chat, about, said, v.r.PostForm.Get("text"))
-		}
+	if chat, bad := regie.ParseID(strings.TrimPrefix(next, "/chats/")); bad == nil {
+		return v.renderChat(chat, about, said, v.r.PostForm.Get("text"))
 	}
 	if strings.HasPrefix(next, "/inbox") && len(about) > 2 {
 		page, err := v.loadInbox(v.r.Context(), about[2:], said)

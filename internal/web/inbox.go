@@ -140,22 +140,18 @@ func (p *inboxPage) choose(v *visit, all, list []*inboxItem, id string) {
 
 // draw renders the list and the card next to it.
 func (p *inboxPage) draw(v *visit, list []*inboxItem) error {
+	b := &thread{v: v}
 	for _, i := range list {
 		i.Current = i == p.Shown
-		html, err := v.fragment("item-inbox", i)
-		if err != nil {
-			return err
-		}
-		p.Items = append(p.Items, item{"i-" + i.Key, html})
+		b.add("i-"+i.Key, "item-inbox", i)
 	}
-	p.Later = laterChoices(v, time.Now())
-	if p.Shown == nil || p.Shown.card == nil {
-		return nil
+	p.Items, p.Later = b.items, laterChoices(v, time.Now())
+	if p.Shown != nil && p.Shown.card != nil {
+		p.Shown.card.Form, p.Shown.card.Brief = p.Form, true
+		b.add("", p.Shown.template, p.Shown.cardData)
+		p.Detail = b.items[len(list)].HTML
 	}
-	p.Shown.card.Form, p.Shown.card.Brief = p.Form, true
-	var err error
-	p.Detail, err = v.fragment(p.Shown.template, p.Shown.cardData)
-	return err
+	return b.err
 }
 
 // listInbox lists all items: the nearest deadline first, then by kind, the newest first.

@@ -86,17 +86,12 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 // decisionWords says who decided what, and when.
 func (v *visit) decisionWords(d *regie.Decision) string {
 	by, at := sanitize.Line(d.By), formatClock(d.At)
-	var said string
-	switch d.Answer {
-	case regie.AnswerAllow:
-		said = v.text.T("Allowed once by %s, %s", by, at)
-	case regie.AnswerSession:
-		said = v.text.T("Allowed for this session by %s, %s", by, at)
-	case regie.AnswerAlways:
-		said = v.text.T("Always allowed by %s, %s", by, at)
-	default:
-		said = v.text.T("Denied by %s, %s", by, at)
-	}
+	said := v.text.Sentence(map[regie.Answer]regie.Sentence{
+		regie.AnswerAllow:   regie.Say("Allowed once by %s, %s", by, at),
+		regie.AnswerSession: regie.Say("Allowed for this session by %s, %s", by, at),
+		regie.AnswerAlways:  regie.Say("Always allowed by %s, %s", by, at),
+		regie.AnswerDeny:    regie.Say("Denied by %s, %s", by, at),
+	}[d.Answer])
 	if d.Scope != nil {
 		said += ": " + v.sayLine(d.Scope.Sentence)
 	}

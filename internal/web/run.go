@@ -149,15 +149,13 @@ func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 	if p.Steps {
 		return nil
 	}
+	b := &thread{v: v}
 	for _, row := range l.rows[(p.Page-1)*shownRows : min(len(l.rows), p.Page*shownRows)] {
 		row.Ticks, row.Current = p.Ticks, p.Call != nil && row.ID == "c-"+p.Call.ID.String()
-		html, err := v.fragment("item-step", row)
-		if err != nil {
-			return err
-		}
-		p.Items = append(p.Items, item{row.ID, html})
+		b.add(row.ID, "item-step", row)
 	}
-	return nil
+	p.Items = b.items
+	return b.err
 }
 
 // loadCall reads one call of a round; its request and replay only where the address asks for them.

@@ -59,14 +59,12 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 		query.Set("cursor", store.Cursor("rounds", store.Mark{At: last.StartedAt, ID: last.ID}))
 		page.Next = template.URL("?" + query.Encode()) //nolint:gosec // it is encoded
 	}
+	b := &thread{v: v}
 	for i := range rounds {
-		html, err := v.fragment("item-run", newRunLine(v, &rounds[i]))
-		if err != nil {
-			return nil, err
-		}
-		page.Items = append(page.Items, item{"run-" + rounds[i].Round.ID.String(), html})
+		b.add("run-"+rounds[i].Round.ID.String(), "item-run", newRunLine(v, &rounds[i]))
 	}
-	return page, nil
+	page.Items = b.items
+	return page, b.err
 }
 
 func newRunLine(v *visit, r *store.RoundSummary) runLine {

@@ -86,14 +86,17 @@ func New(c Config) *Site {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	s := &Site{Config: c, mux: http.NewServeMux(), stop: make(chan struct{})}
 	s.mux.HandleFunc("GET /assets/{name}", serveAsset)
-	for pattern, serve := range chatRoutes() {
-		s.mux.HandleFunc(pattern, s.handle(serve))
-	}
 	for pattern, serve := range map[string]func(*visit) error{
 		"GET /{$}": showNew, "GET /chats/new": showNew, "POST /chats": beginChat,
 		"GET /chats/{id}": withID(showChat), "GET /chats/{id}/stream": withID(streamChat),
 		"GET /chats/{id}/images/{name}": withID(showImage),
 		"POST /chats/{id}/messages":     withID(sendMessage), "POST /chats/{id}/take-back": withID(takeBack),
+		"POST /chats/{id}/stop": onChat(stopChat), "POST /chats/{id}/mode": onChat(setMode),
+		"POST /chats/{id}/fork": onChat(forkChat), "POST /chats/{id}/rename": onChat(renameChat),
+		"POST /chats/{id}/delete": onChat(removeChat), "POST /chats/{id}/resume": onChat(resumeChat),
+		"GET /chats/{id}/undo": showUndo, "POST /chats/{id}/undo": showUndo,
+		"GET /chats/{id}/export": withID(exportChat), "GET /offers": listOffers,
+		"GET /approvals/{id}/edit": withID(showEdit), "POST /approvals/{id}/edit": withID(showEdit),
 		"POST /approvals/{id}": withID(decideCalls), "POST /questions/{id}": withID(answerQuestion),
 		"POST /calls/{id}": withID(resolveCall), "POST /inbox/{id}": withID(changeItem),
 		"GET /inbox/{id}": showPage("inbox", loadInbox), "GET /runs/{id}/calls/{call}": showPage("run", loadRun),
@@ -228,10 +231,14 @@ type problem struct {
 
 func (v *visit) writeProblem(err error) {
 	code := regie.CodeOf(err)
-	v.w.Header().Set("Content-Type", "application/problem+json")
+	v.writeJSON(httpread.Status(code), "application/problem+json", problem{code, v.text.Error(err)})
+}
+
+func (v *visit) writeJSON(status int, kind string, data any) {
+	v.w.Header().Set("Content-Type", kind)
 	v.w.Header().Set("Cache-Control", "no-store")
-	v.w.WriteHeader(httpread.Status(code))
-	_ = json.NewEncoder(v.w).Encode(problem{code, v.text.Error(err)}) // the client has gone if this fails
+	v.w.WriteHeader(status)
+	_ = json.NewEncoder(v.w).Encode(data) // the client has gone if this fails
 }
 
 // showError answers with an error: a page, or JSON for the page's module.
@@ -316,17 +323,12 @@ func (v *visit) fragment(name string, data any) (template.HTML, error) {
 	return template.HTML(out.String()), err //nolint:gosec // a template has made it
 }
 
-func (v *visit) templates() *template.Template {
-	if v.text.Language() == "fr" {
-		return templatesFrench()
-	}
-	return templatesEnglish()
-}
+func (v *visit) templates() *template.Template { return templates[v.text.Language()]() }
 
-var (
-	templatesEnglish = sync.OnceValue(func() *template.Template { return parseTemplates("en") })
-	templatesFrench  = sync.OnceValue(func() *template.Template { return parseTemplates("fr") })
-)
+var templates = map[string]func() *template.Template{
+	"en": sync.OnceValue(func() *template.Template { return parseTemplates("en") }),
+	"fr": sync.OnceValue(func() *template.Template { return parseTemplates("fr") }),
+}
 
 // parseTemplates binds the templates to a language.
 func parseTemplates(language string) *template.Template {

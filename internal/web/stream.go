@@ -82,11 +82,13 @@ type update struct {
 
 // live is the reply that streams in.
 type live struct {
-	ID     string `json:"id"`
-	Blocks []struct {
-		Index int           `json:"i"`
-		HTML  template.HTML `json:"html"`
-	} `json:"blocks"`
+	ID     string      `json:"id"`
+	Blocks []liveBlock `json:"blocks"`
+}
+
+type liveBlock struct {
+	Index int           `json:"i"`
+	HTML  template.HTML `json:"html"`
 }
 
 // pageStream sends what changes of a page.
@@ -135,14 +137,12 @@ func streamChat(v *visit, id regie.ID) error {
 
 // addRegions renders the parts of a page that are no list: templates by their names.
 func (s *snapshot) addRegions(v *visit, page any, names ...string) error {
+	b := &thread{v: v}
 	for _, name := range names {
-		html, err := v.fragment("region-"+name, page)
-		if err != nil {
-			return err
-		}
-		s.Regions = append(s.Regions, item{name, html})
+		b.add(name, "region-"+name, page)
 	}
-	return nil
+	s.Regions = b.items
+	return b.err
 }
 
 // stream sends what changes until the client leaves or the server stops. after is what the client
@@ -351,7 +351,7 @@ func (p *pageStream) sendChanges(now *snapshot) error {
 	if p.id != "" {
 		out.Items = append(out.Items, p.id)
 	}
-	return p.send("sync", strconv.FormatInt(now.Seq, 10), out)
+	return p.send("sync\nid: "+strconv.FormatInt(now.Seq, 10), out)
 }
 
 // sendLive sends the blocks of the reply that are new or changed: all but the last one are
@@ -364,26 +364,21 @@ func (p *pageStream) sendLive() error {
 	out := live{ID: p.id}
 	for i, html := range renderBlocks(p.text, from) {
 		if n := from + i; n == len(p.blocks) || p.blocks[n] != html {
-			out.Blocks = append(out.Blocks, struct {
-				Index int           `json:"i"`
-				HTML  template.HTML `json:"html"`
-			}{n, html})
+			out.Blocks = append(out.Blocks, liveBlock{n, html})
 			p.blocks = append(p.blocks[:n], html)
 		}
 	}
 	if len(out.Blocks) == 0 {
 		return nil
 	}
-	return p.send("live", "", out)
+	return p.send("live", out)
 }
 
-func (p *pageStream) send(event, id string, data any) error {
+// send sends an event: its name, and its id where it has one.
+func (p *pageStream) send(event string, data any) error {
 	body, err := json.Marshal(data)
 	if err != nil {
 		return err
-	}
-	if id != "" {
-		event = event + "\nid: " + id
 	}
 	return p.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, body))
 }

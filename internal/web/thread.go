@@ -43,6 +43,7 @@ type thread struct {
 	undone  bool // what is added is no longer part of the conversation
 	group   *callGroup
 	plan    []planStep
+	needs   []need
 	changes []string // paths of files that calls changed
 	err     error
 }
@@ -235,12 +236,20 @@ func (b *thread) calls(id string, calls []regie.Call) {
 	}
 }
 
+// need lists a card that waits for the person.
+func (b *thread) need(icon string, c *card) {
+	if c.Open {
+		b.needs = append(b.needs, need{c.ID, icon, c.Title})
+	}
+}
+
 // requests adds what one call asks of the person.
 func (b *thread) requests(c *regie.Call) {
 	if a := b.approvals[c.ID]; a != nil && !b.shown[a.ID] {
 		b.shown[a.ID] = true
 		b.endGroup()
 		asked := b.v.approvalCard(a)
+		b.need("warn", &asked.card)
 		if asked.Form = b.form(asked.ID); a.State != regie.ApprovalDecided || asked.Form.Problem != "" {
 			b.add(asked.ID, "item-approval", asked) // else its calls say who decided
 		}
@@ -248,6 +257,7 @@ func (b *thread) requests(c *regie.Call) {
 	if q := b.questions[c.ID]; q != nil {
 		b.endGroup()
 		asked := b.v.questionCard(q)
+		b.need("ask", &asked.card)
 		asked.Form = b.form(asked.ID)
 		b.add(asked.ID, "item-question", asked)
 	}

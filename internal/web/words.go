@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,6 @@ var sessionChips = map[regie.SessionState]chipWords{
 	regie.SessionActive:            {"work", "spark", regie.Say("Working")},
 	regie.SessionQueued:            {"", "clock", regie.Say("Queued")},
 	regie.SessionWaitingValidation: {"you", "warn", regie.Say("Needs you")},
-	regie.SessionWaitingResponse:   {"you", "ask", regie.Say("Question")},
 	regie.SessionWaitingNetwork:    {"", "waves", regie.Say("No network")},
 	regie.SessionWaitingProvider:   {"", "clock", regie.Say("Waits for its provider")},
 	regie.SessionWaitingTask:       {"", "clock", regie.Say("Waits for a task")},
@@ -43,8 +43,11 @@ var sessionChips = map[regie.SessionState]chipWords{
 
 // sessionChip returns the chip of a session.
 func sessionChip(t *i18n.Printer, s *store.SessionSummary) chip {
-	if s.State == regie.SessionQueued && s.QueuePosition > 0 {
+	switch {
+	case s.State == regie.SessionQueued && s.QueuePosition > 0:
 		return chip{"", "clock", t.T("Queued, place %s", strconv.Itoa(s.QueuePosition))}
+	case s.State == regie.SessionWaitingResponse: // the same word in French, which none of Say may be
+		return chip{"you", "ask", t.T("Question")}
 	}
 	if known, found := sessionChips[s.State]; found {
 		return known.translateChip(t)
@@ -144,33 +147,25 @@ func (v *visit) lampOf(s *store.SessionSummary) lamp {
 // callSentence says what a call does.
 func callSentence(t *i18n.Printer, c *regie.Call) string {
 	about := sanitize.Line(store.About(c))
+	said := map[string]regie.Sentence{
+		"session.update_plan":   regie.Say("Update the plan"),
+		"session.ask_user":      regie.Say("Ask a question"),
+		"files.read_file":       regie.Say("Read %s", about),
+		"files.write_file":      regie.Say("Write %s", about),
+		"files.edit_file":       regie.Say("Change %s", about),
+		"files.delete_file":     regie.Say("Delete %s", about),
+		"files.list_files":      regie.Say("List %s", about),
+		"files.search_text":     regie.Say("Search for %s", about),
+		"files.search_semantic": regie.Say("Search for %s", about),
+		"shell.shell_exec":      regie.Say("Run %s", about),
+	}[c.Tool]
 	switch {
 	case about == "" && c.Tool == "files.list_files":
 		return t.T("List files")
-	case c.Tool == "session.update_plan":
-		return t.T("Update the plan")
-	case c.Tool == "session.ask_user":
-		return t.T("Ask a question")
-	case about == "":
+	case about == "" && len(said.Args) > 0:
 		return sanitize.Line(c.Tool)
 	}
-	switch c.Tool {
-	case "files.read_file":
-		return t.T("Read %s", about)
-	case "files.write_file":
-		return t.T("Write %s", about)
-	case "files.edit_file":
-		return t.T("Change %s", about)
-	case "files.delete_file":
-		return t.T("Delete %s", about)
-	case "files.list_files":
-		return t.T("List %s", about)
-	case "files.search_text", "files.search_semantic":
-		return t.T("Search for %s", about)
-	case "shell.shell_exec":
-		return t.T("Run %s", about)
-	}
-	return about
+	return cmp.Or(t.Sentence(said), about, sanitize.Line(c.Tool))
 }
 
 // modeChoice is a mode as it is chosen.
