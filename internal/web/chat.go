@@ -66,13 +66,11 @@ type need struct{ ID, Icon, Title string }
 
 // showNew shows the composer of a new chat.
 func showNew(v *visit) error {
-	draft := ""
-	for _, job := range listJobs(v.text) {
-		if strconv.Itoa(job.Number) == v.r.URL.Query().Get("job") {
-			draft = job.text
-		}
+	jobs := listJobs(v.text)
+	if number, _ := strconv.Atoi(v.r.URL.Query().Get("job")); number > 0 && number <= len(jobs) {
+		return v.renderNew(jobs[number-1].text, "")
 	}
-	return v.renderNew(draft, "")
+	return v.renderNew("", "")
 }
 
 func (v *visit) renderNew(draft, problem string) error {
@@ -102,7 +100,7 @@ func (v *visit) renderNew(draft, problem string) error {
 }
 
 // offerAgents lists the agents of the chosen workspace, which is put first.
-func (p *chatPage) offerAgents(v *visit) error {
+func (p *chatPage) offerAgents(v *visit) (err error) {
 	at := slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool {
 		return w.ID.String() == v.r.FormValue("workspace_id")
 	})
@@ -115,7 +113,6 @@ func (p *chatPage) offerAgents(v *visit) error {
 	}
 	p.Agent = cmp.Or(v.r.FormValue("agent"), control.MainAgent)
 	p.OwnModel, p.NextModel = v.text.T("Its model"), v.r.FormValue("model")
-	var err error
 	p.Agents, err = v.site.Service.Agents.List(v.r.Context(), filter)
 	return err
 }

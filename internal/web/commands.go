@@ -99,11 +99,11 @@ func listOffers(v *visit) error {
 func findPlace(v *visit, id string) (regie.Workspace, error) {
 	places, err := v.site.Service.Workspaces.List(v.r.Context())
 	at := slices.IndexFunc(places, func(w regie.Workspace) bool { return w.ID.String() == id })
-	if err == nil && at < 0 {
+	if at >= 0 {
+		return places[at], nil
+	}
+	if err == nil {
 		err = regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
 	}
-	if err != nil {
-		return regie.Workspace{}, err
-	}
-	return places[at], nil
+	return regie.Workspace{}, err
 }

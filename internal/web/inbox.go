@@ -10,6 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -98,7 +99,9 @@ func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, 
 // sort counts the items of each tab, and returns those of the page's own.
 func (p *inboxPage) sort(v *visit, all []*inboxItem, aside map[regie.ID]time.Time) (list []*inboxItem) {
 	p.Tabs = []inboxTab{
-		{"", v.text.T("All"), 0}, {"decide", v.text.T("Decide"), 0}, {"failed", v.text.T("Failed"), 0},
+		{"", v.text.T("All"), 0},
+		{"decide", v.text.T("Decide"), 0},
+		{"failed", v.text.T("Failed"), 0},
 		{"aside", v.text.T("Aside"), 0},
 	}
 	for _, i := range all {
@@ -145,7 +148,7 @@ func (p *inboxPage) draw(v *visit, list []*inboxItem) error {
 		i.Current = i == p.Shown
 		b.add("i-"+i.Key, "item-inbox", i)
 	}
-	p.Items, p.Later = b.items, laterChoices(v, time.Now())
+	p.Items, p.Later = b.items, laterChoices(v.text, time.Now())
 	if p.Shown != nil && p.Shown.card != nil {
 		p.Shown.card.Form, p.Shown.card.Brief = p.Form, true
 		b.add("", p.Shown.template, p.Shown.cardData)
@@ -232,33 +235,20 @@ func (v *visit) findClosed(ctx context.Context, text string) *inboxItem {
 }
 
 // laterChoices are the times that a person chooses from.
-func laterChoices(v *visit, now time.Time) []laterChoice {
-	return []laterChoice{
-		{"hour", v.text.T("For an hour"), laterTime("hour", now)},
-		{"afternoon", v.text.T("Until the afternoon"), laterTime("afternoon", now)},
-		{"tomorrow", v.text.T("Until tomorrow morning"), laterTime("tomorrow", now)},
-		{"monday", v.text.T("Until Monday"), laterTime("monday", now)},
-	}
-}
-
-// laterTime returns the time of a choice. For any other word it returns now, which shows the item
-// again.
-func laterTime(choice string, now time.Time) time.Time {
+func laterChoices(t *i18n.Printer, now time.Time) []laterChoice {
 	now = now.Local()
 	at := func(days, hour int) time.Time {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, hour, 0, 0, 0, now.Location())
 	}
-	switch choice {
-	case "hour":
-		return now.Add(time.Hour)
-	case "afternoon":
-		return at((now.Hour()+10)/24, 14) // of the next day from 14:00 on
-	case "tomorrow":
-		return at(1, 9)
-	case "monday":
-		return at(7-(int(now.Weekday())+6)%7, 9)
-	default:
-		return now
+	afternoon := at(0, 14)
+	if now.Hour() >= 14 {
+		afternoon = at(1, 14)
+	}
+	return []laterChoice{
+		{"hour", t.T("For an hour"), now.Add(time.Hour)},
+		{"afternoon", t.T("Until the afternoon"), afternoon},
+		{"tomorrow", t.T("Until tomorrow morning"), at(1, 9)},
+		{"monday", t.T("Until Monday"), at(7-(int(now.Weekday())+6)%7, 9)},
 	}
 }
 
@@ -279,7 +269,12 @@ func changeItem(v *visit, id regie.ID) (err error) {
 	case "resume":
 		_, err = resumeChat(v, id)
 	default:
-		until := laterTime(v.field("until"), time.Now())
+		until := time.Now() // which shows it again
+		for _, choice := range laterChoices(v.text, until) {
+			if choice.Value == v.field("until") {
+				until = choice.At
+			}
+		}
 		err = s.Approvals.SetAside(ctx, dispatch.SetAsideRequest{ItemID: id, Until: until})
 	}
 	return v.finishForm("i-"+id.String(), err, v.next())
