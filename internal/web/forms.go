@@ -99,7 +99,8 @@ func submitMessage(v *visit, in *dispatch.RunRequest, root string) error {
 func takeBack(v *visit, id regie.ID) error {
 	message, err := regie.ParseID(v.field("message_id"))
 	if err == nil {
-		_, err = v.site.Service.Sessions.TakeBack(v.r.Context(), dispatch.TakeBackRequest{SessionID: id, MessageID: message})
+		in := dispatch.TakeBackRequest{SessionID: id, MessageID: message}
+		_, err = v.site.Service.Sessions.TakeBack(v.r.Context(), in)
 	}
 	return v.finishForm("p-"+message.String(), err, "/chats/"+id.String())
 }

@@ -93,7 +93,8 @@ func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, 
 		page.Problem = problem
 	}
 	page.Form.Problem = problem
-	return page, page.draw(v, list)
+	err = page.draw(v, list)
+	return page, err
 }
 
 // sort counts the items of each tab, and returns those of the page's own.

@@ -95,7 +95,8 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 		page.Stream = page.Path + "/stream?call=" + v.r.PathValue("call") + "&" + v.r.URL.RawQuery
 	}
 	page.Say = page.Chip.Word
-	return page, page.draw(v, &view, around)
+	err = page.draw(v, &view, around)
+	return page, err
 }
 
 // count sums the tokens and calls of a round.
@@ -123,7 +124,8 @@ func (p *runPage) count(v *visit, view *store.RoundView) {
 // draw makes the timeline, and cuts its page off it.
 func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 	l := &timeline{
-		v: v, run: p.Path, now: time.Now(), asked: around.approvals, questions: around.questions, seen: map[regie.ID]bool{},
+		v: v, run: p.Path, now: time.Now(), seen: map[regie.ID]bool{},
+		asked: around.approvals, questions: around.questions,
 	}
 	for i := range view.Enrichments {
 		for j := range view.Enrichments[i].Calls {

@@ -48,6 +48,7 @@ type livePage interface{ currentSnapshot() *snapshot }
 
 // addPage adds a page, and the stream of its changes.
 func addPage[P livePage](s *Site, path, name string, load func(context.Context, *visit) (P, error), regions ...string) {
+	regions = append(regions, "nav", "tabs")
 	s.mux.HandleFunc("GET "+path, s.handle(showPage(name, load)))
 	s.mux.HandleFunc("GET "+path+"/stream", s.handle(func(v *visit) error {
 		return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
@@ -56,7 +57,8 @@ func addPage[P livePage](s *Site, path, name string, load func(context.Context, 
 				return nil, err
 			}
 			shown := page.currentSnapshot()
-			return shown, shown.addRegions(v, page, append(regions, "nav", "tabs")...)
+			err = shown.addRegions(v, page, regions...)
+			return shown, err
 		})
 	}))
 }
@@ -131,7 +133,8 @@ func streamChat(v *visit, id regie.ID) error {
 		if len(page.Needs) > 0 {
 			shown.Say = v.text.T("Needs you: %s", page.Needs[0].Title)
 		}
-		return shown, shown.addRegions(v, page, "nav", "tabs", "state", "status", "facts", "modes", "send")
+		err = shown.addRegions(v, page, "nav", "tabs", "state", "status", "facts", "modes", "send")
+		return shown, err
 	})
 }
 

@@ -359,7 +359,8 @@ type roundFooter struct {
 // footer adds the end of a round: when, how long, what it cost, and why where it did not answer.
 func (b *thread) footer(r *store.RoundSummary) {
 	end := roundFooter{
-		RoundSummary: r, ID: "r-" + r.Round.ID.String(), End: endChip(b.v.text, r.Round.End), Ended: hasAnswered(r.Round.End),
+		RoundSummary: r, ID: "r-" + r.Round.ID.String(),
+		End: endChip(b.v.text, r.Round.End), Ended: hasAnswered(r.Round.End),
 		Took: formatSpan(b.v.text, r.Round.EndedAt.Sub(r.Round.StartedAt)), Cost: formatCost(b.v.text, r.Spent),
 		Note: b.v.sayLine(r.Round.EndNote), Form: b.form(""),
 	}
