@@ -149,7 +149,8 @@ func (p *inboxPage) draw(v *visit, list []*inboxItem) error {
 		i.Current = i == p.Shown
 		b.add("i-"+i.Key, "item-inbox", i)
 	}
-	p.Items, p.Later = b.items, laterChoices(v.text, time.Now())
+	// to the minute: the page changes no more often
+	p.Items, p.Later = b.items, laterChoices(v.text, time.Now().Truncate(time.Minute))
 	if p.Shown != nil && p.Shown.card != nil {
 		p.Shown.card.Form, p.Shown.card.Brief = p.Form, true
 		b.add("", p.Shown.template, p.Shown.cardData)
