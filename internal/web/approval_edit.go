@@ -1,11 +1,11 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -13,21 +13,16 @@ import (
 // editPage is where the arguments of a call are edited before it is allowed.
 type editPage struct {
 	*frame
-	Approval  regie.ID
-	Chat      string // its path
-	Part      reviewPart
-	Arguments string
+	Approval        regie.ID
+	Chat, Arguments string // Chat is a path
+	Part            reviewPart
 	// Edited is what the edited call would do: with Exact as its arguments, made from Shown.
 	Edited       *reviewPart
 	Exact, Shown string
 }
 
 // showEdit shows the arguments of a call for editing. A POST shows what the edited call would do.
-func showEdit(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func showEdit(v *visit, id regie.ID) error {
 	found, err := v.site.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{ID: id})
 	if err != nil {
 		return err
@@ -50,15 +45,9 @@ func renderEdit(v *visit, a *regie.Approval, r *regie.Review) error {
 		page.Arguments = v.r.PostForm.Get("arguments")
 		f.Problem = v.text.Error(page.review(v))
 	} else {
-		var indented bytes.Buffer
-		_ = json.Indent(&indented, r.Arguments, "", "  ") // invalid JSON is edited unindented
-		page.Arguments = indented.String()
+		page.Arguments = string(chat.Pretty(r.Arguments))
 	}
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	v.render(statusOf(f.Problem), "edit", page)
-	return nil
+	return renderFilled(v, f, "edit", page)
 }
 
 // review looks at what the edited call would do; nothing is stored.
@@ -74,8 +63,7 @@ func (p *editPage) review(v *visit) error {
 	}
 	edited := &reviewed.Reviews[0]
 	part := v.reviewPart(edited)
-	seen := dispatch.ShownEdit{CallID: edited.CallID, Preconditions: edited.Preview.Preconditions}
-	shown, err := json.Marshal([]dispatch.ShownEdit{seen})
+	shown, err := json.Marshal(chat.ShownEdit(edited))
 	p.Edited, p.Exact, p.Shown = &part, string(edited.Arguments), string(shown)
 	return err
 }

@@ -17,36 +17,27 @@ import (
 // chatPage is a chat.
 type chatPage struct {
 	*frame
-	ID         regie.ID // zero: a new chat
-	Name       string
-	Chip       chip
-	Items      []item
-	Status     statusLine
-	Needs      []need
-	Plan       []planStep
-	Done       int // steps of the plan
-	Cost       string
-	Modes      []modeChoice
-	Mode       modeChoice
-	Busy       bool
-	Paused     bool
-	Model      string
-	Draft      string
-	ClientID   string
-	Altered    string // what verifying the log found
-	Earlier    int64  // from where older messages are shown; 0: none
-	Head       int64
-	Workspace  regie.ID
-	OwnModel   string   // that of the chat, or of its agent
-	NextModel  string   // what answers the next message; empty: the same
-	Used, Most int      // tokens of the newest prompt, and from how many on it is summarised
-	Changes    []string // paths
-	ForkedFrom regie.ID
-	Answered   bool // the newest run has ended with its answer
+	ID, Workspace, ForkedFrom regie.ID // ID is zero for a new chat
+	Name, Draft, ClientID     string
+	Chip                      chip
+	Status                    statusLine
+	Needs                     []need
+	Plan                      []planStep
+	Done                      int // steps of the plan
+	Modes                     []modeChoice
+	Mode                      modeChoice
+	Busy, Paused              bool
+	Answered                  bool     // the newest run has ended with its answer
+	Altered                   string   // what verifying the log found
+	Earlier                   int64    // from where older messages are shown; 0: none
+	Model, Cost               string   // of what answered last
+	OwnModel                  string   // that of the chat, or of its agent
+	NextModel                 string   // what answers the next message; empty: the same
+	Used, Most                int      // tokens of the newest prompt, and from how many on it is summarised
+	Changes                   []string // paths
 	// of a new chat
 	Agents     []dispatch.AgentView
 	Agent      string
-	Session    regie.ID
 	Workspaces []regie.Workspace
 	Jobs       []job
 }
@@ -74,46 +65,42 @@ type statusLine struct{ Class, Icon, Word, More string }
 type need struct{ ID, Icon, Title string }
 
 // showNew shows the composer of a new chat.
-func (s *Site) showNew(v *visit) error {
-	draft := ""
-	for _, job := range listJobs(v.text) {
-		if strconv.Itoa(job.Number) == v.r.URL.Query().Get("job") {
-			draft = job.text
-		}
+func showNew(v *visit) error {
+	jobs := listJobs(v.text)
+	if number, _ := strconv.Atoi(v.r.URL.Query().Get("job")); number > 0 && number <= len(jobs) {
+		return v.renderNew(jobs[number-1].text, "")
 	}
-	return v.renderNew(draft, "")
+	return v.renderNew("", "")
 }
 
 func (v *visit) renderNew(draft, problem string) error {
 	f := v.newFrame("new", v.text.T("New chat"))
 	f.Problem, f.About = problem, "send"
 	page := &chatPage{
-		frame: f, Session: regie.NewID(), ClientID: regie.NewID().String(), Draft: draft,
+		frame: f, ClientID: regie.NewID().String(), Draft: draft,
 		Modes: modeChoices(v.text, ""), Jobs: listJobs(v.text),
 	}
-	if err := v.fillFrame(f); err != nil {
-		return err
+	page.Session = regie.NewID()
+	err := v.fillFrame(f)
+	if err == nil {
+		page.Workspaces, err = v.site.Service.Workspaces.List(v.r.Context())
 	}
-	var err error
-	page.Workspaces, err = v.site.Service.Workspaces.List(v.r.Context())
 	if err == nil && len(page.Workspaces) == 0 && v.site.Root != "" {
 		var made regie.Workspace
-		made, err = v.site.Service.Workspaces.Open(v.r.Context(),
-			dispatch.WorkspaceRequest{Path: v.site.Root})
+		made, err = v.site.Service.Workspaces.Open(v.r.Context(), dispatch.WorkspaceRequest{Path: v.site.Root})
 		page.Workspaces = append(page.Workspaces, made)
 	}
 	if err == nil {
 		err = page.offerAgents(v)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		v.render(statusOf(problem), "new", page)
 	}
-	v.render(statusOf(problem), "new", page)
-	return nil
+	return err
 }
 
 // offerAgents lists the agents of the chosen workspace, which is put first.
-func (p *chatPage) offerAgents(v *visit) error {
+func (p *chatPage) offerAgents(v *visit) (err error) {
 	at := slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool {
 		return w.ID.String() == v.r.FormValue("workspace_id")
 	})
@@ -126,7 +113,6 @@ func (p *chatPage) offerAgents(v *visit) error {
 	}
 	p.Agent = cmp.Or(v.r.FormValue("agent"), control.MainAgent)
 	p.OwnModel, p.NextModel = v.text.T("Its model"), v.r.FormValue("model")
-	var err error
 	p.Agents, err = v.site.Service.Agents.List(v.r.Context(), filter)
 	return err
 }
@@ -140,13 +126,7 @@ func statusOf(problem string) int {
 }
 
 // showChat shows a chat.
-func (s *Site) showChat(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	return v.renderChat(id, "", "", "")
-}
+func showChat(v *visit, id regie.ID) error { return v.renderChat(id, "", "", "") }
 
 // renderChat shows a chat, where a form failed with its problem and what was typed.
 func (v *visit) renderChat(id regie.ID, about, problem, draft string) error {
@@ -155,10 +135,9 @@ func (v *visit) renderChat(id regie.ID, about, problem, draft string) error {
 		return err
 	}
 	page.Draft, page.ClientID = draft, regie.NewID().String()
-	from := v.r.URL.Query().Get("from")
-	page.Stream = "/chats/" + id.String() + "/stream?after=" + strconv.FormatInt(page.Head, 10)
-	if from != "" {
-		page.Stream += "&from=" + strconv.FormatInt(v.from(), 10)
+	page.Stream = "/chats/" + id.String() + "/stream?after=" + strconv.FormatInt(page.Seq, 10)
+	if from := v.from(); from > 0 {
+		page.Stream += "&from=" + strconv.FormatInt(from, 10)
 	}
 	v.render(statusOf(problem), "chat", page)
 	return nil
@@ -196,42 +175,46 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 		return nil, err
 	}
 	page := &chatPage{
-		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary), Head: view.Head,
+		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary),
 		Modes: modeChoices(v.text, view.ApprovalMode), Altered: view.AuditError,
 		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent), Workspace: view.WorkspaceID,
 	}
+	page.Seq = view.Head
 	if view.ForkedFrom != nil {
 		page.ForkedFrom = view.ForkedFrom.SessionID
 	}
 	page.describeModel(v, &view, rounds)
-	for _, mode := range page.Modes {
-		if mode.Chosen {
-			page.Mode = mode
-		}
-	}
+	page.Mode = page.Modes[slices.IndexFunc(page.Modes, func(m modeChoice) bool { return m.Chosen })]
 	b := v.newThread(&inbox, rounds)
 	b.chat = "/chats/" + id.String()
 	b.about, b.problem, b.next = about, problem, f.Path
 	messages := view.Thread
-	if cut := v.firstShown(messages); cut > 0 {
+	cut := max(0, len(messages)-shownMessages)
+	if from := v.from(); from > 0 {
+		cut = slices.IndexFunc(messages, func(m store.MessageView) bool { return m.Seq >= from })
+	}
+	if cut > 0 {
 		page.Earlier = messages[max(0, cut-shownMessages)].Seq
 		messages = messages[cut:]
 	}
 	b.build(messages)
 	for i := range view.Pending {
-		b.pending(&view.Pending[i])
+		b.person("p-"+view.Pending[i].Message.ID.String(), &view.Pending[i], true)
 	}
-	page.Items, page.Plan, page.Changes = b.items, b.plan, b.changes
-	if !shows(page.Items, about) {
+	page.Items, page.Plan, page.Changes, page.Needs = b.items, b.plan, b.changes, b.needs
+	if !slices.ContainsFunc(page.Items, func(i item) bool { return i.ID == about }) {
 		f.Problem, f.About = problem, "send"
 	}
+	active := ""
 	for _, step := range page.Plan {
-		if step.Status == "done" {
+		switch step.Status {
+		case "done":
 			page.Done++
+		case "active":
+			active = step.Text
 		}
 	}
-	page.needs(v, &inbox)
-	page.state(v, &view)
+	page.state(v, &view, active)
 	return page, b.err
 }
 
@@ -242,7 +225,7 @@ func (p *chatPage) describeModel(v *visit, view *store.SessionView, rounds []sto
 		return
 	}
 	newest := &rounds[0].Round
-	p.Answered = newest.End == regie.EndAnswered || newest.End == regie.EndCompleted
+	p.Answered = hasAnswered(newest.End)
 	p.Model, p.Most = newest.Model, newest.Limits.ContextTokens
 	p.NextModel = cmp.Or(p.NextModel, newest.Provider+"/"+newest.Model)
 	for i := range view.Thread {
@@ -250,20 +233,6 @@ func (p *chatPage) describeModel(v *visit, view *store.SessionView, rounds []sto
 			p.Used = int(m.Usage.Input)
 		}
 	}
-}
-
-// firstShown returns the index of the first message that the page shows.
-func (v *visit) firstShown(messages []store.MessageView) int {
-	from := v.from()
-	if from == 0 {
-		return max(0, len(messages)-shownMessages)
-	}
-	for i := range messages {
-		if messages[i].Seq >= from {
-			return i
-		}
-	}
-	return 0
 }
 
 func (v *visit) newThread(inbox *store.Inbox, rounds []store.RoundSummary) *thread {
@@ -285,25 +254,11 @@ func (v *visit) newThread(inbox *store.Inbox, rounds []store.RoundSummary) *thre
 	return b
 }
 
-// needs lists what waits for the person.
-func (p *chatPage) needs(v *visit, inbox *store.Inbox) {
-	for i := range inbox.Approvals {
-		if card := v.approvalCard(&inbox.Approvals[i]); card.Open {
-			p.Needs = append(p.Needs, need{card.ID, "warn", card.Title})
-		}
-	}
-	for i := range inbox.Questions {
-		if card := v.questionCard(&inbox.Questions[i]); card.Open {
-			p.Needs = append(p.Needs, need{card.ID, "ask", card.Title})
-		}
-	}
-}
-
-// state says what the chat does now: never two things.
-func (p *chatPage) state(v *visit, view *store.SessionView) {
+// state says what the chat does now, never two things. active is the step of its plan.
+func (p *chatPage) state(v *visit, view *store.SessionView, active string) {
 	t := v.text
 	more, known := map[regie.SessionState]string{
-		regie.SessionActive:            strings.Trim(p.activeStep()+" · "+p.Cost, " ·"),
+		regie.SessionActive:            strings.Trim(active+" · "+p.Cost, " ·"),
 		regie.SessionWaitingValidation: t.T("The clock and the cost stand still."),
 		regie.SessionWaitingResponse:   t.T("The clock and the cost stand still."),
 		regie.SessionQueued:            t.T("Other chats run first. It starts by itself."),
@@ -332,19 +287,4 @@ func (p *chatPage) state(v *visit, view *store.SessionView) {
 	if p.Status.Class == "work" && v.retry.Word != "" {
 		p.Status = v.retry
 	}
-}
-
-// shows reports whether an item of a page is there.
-func shows(items []item, id string) bool {
-	return slices.ContainsFunc(items, func(i item) bool { return i.ID == id })
-}
-
-// activeStep is the step of the plan that is under way.
-func (p *chatPage) activeStep() string {
-	for _, step := range p.Plan {
-		if step.Status == "active" {
-			return step.Text
-		}
-	}
-	return ""
 }

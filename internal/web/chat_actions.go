@@ -13,31 +13,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// chatRoutes are what the menu of a chat, the foot of an answer and the composer ask for.
-func chatRoutes() map[string]func(*visit) error {
-	return map[string]func(*visit) error{
-		"POST /chats/{id}/stop": onChat(stopChat), "POST /chats/{id}/mode": onChat(setMode),
-		"POST /chats/{id}/fork": onChat(forkChat), "POST /chats/{id}/rename": onChat(renameChat),
-		"POST /chats/{id}/delete": onChat(removeChat), "POST /chats/{id}/resume": onChat(resumeChat),
-		"GET /chats/{id}/undo": showUndo, "POST /chats/{id}/undo": showUndo, "GET /chats/{id}/export": exportChat,
-		"GET /approvals/{id}/edit": showEdit, "POST /approvals/{id}/edit": showEdit,
-		"GET /offers": listOffers, "GET /more": showMore,
-	}
-}
-
 // onChat handles a form about a chat: do returns the page to show then, "" for that of the chat.
 func onChat(do func(v *visit, id regie.ID) (to string, err error)) func(*visit) error {
-	return func(v *visit) error {
-		id, err := v.id()
-		if err != nil {
-			return err
-		}
+	return withID(func(v *visit, id regie.ID) error {
 		to, err := do(v, id)
-		if err != nil {
-			return v.failForm("send", err)
-		}
-		return v.done(cmp.Or(to, "/chats/"+id.String()))
-	}
+		return v.finishForm("send", err, cmp.Or(to, "/chats/"+id.String()))
+	})
 }
 
 func stopChat(v *visit, id regie.ID) (string, error) {
@@ -78,11 +59,7 @@ func resumeChat(v *visit, id regie.ID) (string, error) {
 }
 
 // exportChat sends a chat as a file, as the command regie sessions export writes it.
-func exportChat(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func exportChat(v *visit, id regie.ID) error {
 	export, err := v.site.Service.Sessions.Export(v.r.Context(), id)
 	if err != nil {
 		return err
@@ -108,13 +85,12 @@ func exportChat(v *visit) error {
 // undoPage shows what an undo would do, before it is done.
 type undoPage struct {
 	*frame
-	Chat      string // its path
-	Plan      *regie.UndoPlan
-	Request   dispatch.UndoRequest
-	Files     []reviewPart
-	Effects   []string
-	Conflicts []string
-	CanForce  bool
+	Chat               string // its path
+	Plan               *regie.UndoPlan
+	Request            dispatch.UndoRequest
+	Files              []reviewPart
+	Effects, Conflicts []string
+	CanForce           bool
 }
 
 // showUndo shows the plan of an undo. A POST agrees to the plan that it names.
@@ -158,7 +134,7 @@ func renderUndo(v *visit, in dispatch.UndoRequest, problem string) error {
 	for i := range plan.Previews {
 		p, path := &plan.Previews[i], plan.Files[i].Path
 		page.Files = append(page.Files, reviewPart{
-			Sentence: capitalize(sanitize.Line(v.text.Sentence(p.Sentence))), Warnings: sentences(v, p.Warnings),
+			Sentence: capitalize(v.sayLine(p.Sentence)), Warnings: sentences(v, p.Warnings),
 			fileDiff: parseFileDiff("f-"+path, path, p.Diff),
 		})
 		if c := p.Conflict; c != nil && (!in.Force || !c.Forceable) {
@@ -173,9 +149,5 @@ func renderUndo(v *visit, in dispatch.UndoRequest, problem string) error {
 		gone := sanitize.Line(strings.Join(plan.Removes, ", "))
 		page.Effects = append(page.Effects, v.text.T("directories that become empty are removed: %s", gone))
 	}
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	v.render(statusOf(problem), "undo", page)
-	return nil
+	return renderFilled(v, f, "undo", page)
 }

@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,9 +91,7 @@ func listOffers(v *visit) error {
 			}
 		}
 	}
-	v.w.Header().Set("Content-Type", "application/json")
-	v.w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(v.w).Encode(offers[:min(len(offers), shownOffers)]) // the client has gone if this fails
+	v.writeJSON(http.StatusOK, "application/json", offers[:min(len(offers), shownOffers)])
 	return nil
 }
 
@@ -101,11 +99,11 @@ func listOffers(v *visit) error {
 func findPlace(v *visit, id string) (regie.Workspace, error) {
 	places, err := v.site.Service.Workspaces.List(v.r.Context())
 	at := slices.IndexFunc(places, func(w regie.Workspace) bool { return w.ID.String() == id })
-	if err == nil && at < 0 {
+	if at >= 0 {
+		return places[at], nil
+	}
+	if err == nil {
 		err = regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
 	}
-	if err != nil {
-		return regie.Workspace{}, err
-	}
-	return places[at], nil
+	return regie.Workspace{}, err
 }

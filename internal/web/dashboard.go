@@ -36,30 +36,6 @@ type endLine struct {
 // pauseDashboard is how often a dashboard changes at most.
 const pauseDashboard = 10 * time.Second
 
-// showDashboard shows the figures of a period.
-func (s *Site) showDashboard(v *visit) error {
-	page, err := loadDashboard(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	page.Stream = "/dashboard/stream?" + v.r.URL.RawQuery
-	v.render(200, "dashboard", page)
-	return nil
-}
-
-// streamDashboard streams what changes of a dashboard.
-func (s *Site) streamDashboard(v *visit) error {
-	return streamEvery(v, pauseDashboard, -1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
-		page, err := loadDashboard(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		shown := &snapshot{Title: page.Title}
-		err = shown.addRegions(v, page, "nav", "tabs", "dashboard")
-		return shown, err
-	})
-}
-
 // dashboardPeriod returns the period that an address names: days back, or a first and a last day.
 func dashboardPeriod(query url.Values, now time.Time) (filter store.StatFilter, days int) {
 	filter = store.StatFilter{From: query.Get("from"), To: query.Get("to"), Group: "agent"}
@@ -77,7 +53,7 @@ func dashboardPeriod(query url.Values, now time.Time) (filter store.StatFilter, 
 
 func loadDashboard(ctx context.Context, v *visit) (*dashboardPage, error) {
 	page := &dashboardPage{frame: v.newFrame("dashboard", v.text.T("Dashboard"))}
-	page.Path = "/dashboard"
+	page.Path, page.Stream, page.every = "/dashboard", "/dashboard/stream?"+v.r.URL.RawQuery, pauseDashboard
 	if err := v.fillFrame(page.frame); err != nil {
 		return nil, err
 	}

@@ -52,11 +52,8 @@ func TestDashboardPeriod(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 15, 0, 0, 0, time.UTC)
 	for query, want := range map[string]store.StatFilter{
-		"":                             {From: "2026-11-18"},
-		"days=30":                      {From: "2026-10-26"},
-		"days=1":                       {From: "2026-11-23T16:00:00Z", By: "hour"},
-		"days=-1":                      {From: "2026-11-18"},
-		"from=2026-11-01":              {From: "2026-11-01"},
+		"": {From: "2026-11-18"}, "days=30": {From: "2026-10-26"}, "days=-1": {From: "2026-11-18"},
+		"days=1": {From: "2026-11-23T16:00:00Z", By: "hour"}, "from=2026-11-01": {From: "2026-11-01"},
 		"from=x&to=2026-11-02&days=30": {From: "x", To: "2026-11-02"},
 	} {
 		values, err := url.ParseQuery(query)

@@ -23,13 +23,15 @@ func (v *visit) failForm(about string, err error) error {
 		return err
 	}
 	said, next := v.text.Error(err), v.next()
-	if id, ok := strings.CutPrefix(next, "/chats/"); ok {
-		if chat, bad := regie.ParseID(id); bad == nil {
-			return cmp.Or(v.renderChat(chat, about, said, v.r.PostForm.Get("text")), nil)
-		}
+	if chat, bad := regie.ParseID(strings.TrimPrefix(next, "/chats/")); bad == nil {
+		return v.renderChat(chat, about, said, v.r.PostForm.Get("text"))
 	}
 	if strings.HasPrefix(next, "/inbox") && len(about) > 2 {
-		return v.renderInbox(about[2:], said)
+		page, err := v.loadInbox(v.r.Context(), about[2:], said)
+		if err == nil {
+			v.render(statusOf(said), "inbox", page)
+		}
+		return err
 	}
 	return err
 }
@@ -48,7 +50,7 @@ func (v *visit) message(session regie.ID) dispatch.RunRequest {
 var errNoText = regie.Errorf(regie.CodeBadRequest, "the message is empty: write what should be done")
 
 // beginChat makes a chat with its first message.
-func (s *Site) beginChat(v *visit) error {
+func beginChat(v *visit) error {
 	session, err := regie.ParseID(v.field("session_id"))
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ func (s *Site) beginChat(v *visit) error {
 	in.ApprovalMode, in.Agent = regie.Mode(v.field("mode")), v.field("agent")
 	place, err := findPlace(v, v.field("workspace_id"))
 	if in.WorkspaceID = place.ID; err == nil {
-		err = s.submit(v, &in, place.Root)
+		err = submitMessage(v, &in, place.Root)
 	}
 	if err != nil {
 		return v.renderNew(v.r.PostForm.Get("text"), v.text.Error(err))
@@ -66,12 +68,8 @@ func (s *Site) beginChat(v *visit) error {
 }
 
 // sendMessage sends a message in a chat.
-func (s *Site) sendMessage(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	found, err := s.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id})
+func sendMessage(v *visit, id regie.ID) error {
+	found, err := v.site.Service.Sessions.List(v.r.Context(), store.SessionFilter{ID: id})
 	if err == nil && len(found) != 1 {
 		err = regie.Errorf(regie.CodeNotFound, "there is no chat %s here", id)
 	}
@@ -79,14 +77,11 @@ func (s *Site) sendMessage(v *visit) error {
 		return err
 	}
 	in := v.message(id)
-	if err = s.submit(v, &in, found[0].Root); err != nil {
-		return v.failForm("send", err)
-	}
-	return v.done("/chats/" + id.String())
+	return v.finishForm("send", submitMessage(v, &in, found[0].Root), "/chats/"+id.String())
 }
 
-// submit sends the message of a form to a chat of the workspace at root.
-func (s *Site) submit(v *visit, in *dispatch.RunRequest, root string) error {
+// submitMessage sends the message of a form to a chat of the workspace at root.
+func submitMessage(v *visit, in *dispatch.RunRequest, root string) error {
 	err := completeMessage(v, in, root)
 	if err == nil {
 		err = attachImages(v, in)
@@ -95,36 +90,25 @@ func (s *Site) submit(v *visit, in *dispatch.RunRequest, root string) error {
 		err = errNoText
 	}
 	if err == nil {
-		_, err = s.Service.Rounds.Submit(v.r.Context(), *in)
+		_, err = v.site.Service.Rounds.Submit(v.r.Context(), *in)
 	}
 	return err
 }
 
 // takeBack takes a message back that waits for its turn.
-func (s *Site) takeBack(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func takeBack(v *visit, id regie.ID) error {
 	message, err := regie.ParseID(v.field("message_id"))
-	if err != nil {
-		return err
+	if err == nil {
+		in := dispatch.TakeBackRequest{SessionID: id, MessageID: message}
+		_, err = v.site.Service.Sessions.TakeBack(v.r.Context(), in)
 	}
-	_, err = s.Service.Sessions.TakeBack(v.r.Context(), dispatch.TakeBackRequest{SessionID: id, MessageID: message})
-	if err != nil {
-		return v.failForm("p-"+message.String(), err)
-	}
-	return v.done("/chats/" + id.String())
+	return v.finishForm("p-"+message.String(), err, "/chats/"+id.String())
 }
 
-// decide takes a person's word on the calls of an approval that the form names.
-func (s *Site) decide(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+// decideCalls takes a person's word on the calls of an approval that the form names.
+func decideCalls(v *visit, id regie.ID) error {
 	about := "a-" + id.String()
-	found, err := s.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{ID: id})
+	found, err := v.site.Service.Approvals.Inbox(v.r.Context(), store.InboxFilter{ID: id})
 	if err == nil && len(found.Approvals) != 1 {
 		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
 	}
@@ -139,12 +123,9 @@ func (s *Site) decide(v *visit) error {
 		}
 	}
 	if err == nil {
-		_, err = s.Service.Approvals.Decide(v.r.Context(), in)
+		_, err = v.site.Service.Approvals.Decide(v.r.Context(), in)
 	}
-	if err != nil {
-		return v.failForm(about, err)
-	}
-	return v.done(v.next())
+	return v.finishForm(about, err, v.next())
 }
 
 // decisions are what a form says of the calls that it names.
@@ -182,40 +163,23 @@ func requestID(id regie.ID, answer any) string {
 	return "web-" + hex.EncodeToString(sum[:12])
 }
 
-// answer takes a person's answer to a question.
-func (s *Site) answer(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+// answerQuestion takes a person's answer to a question.
+func answerQuestion(v *visit, id regie.ID) error {
 	reply := regie.QuestionReply{Text: v.field("reply_text")}
-	for _, choice := range v.r.PostForm["choice"] {
-		if choice != "" {
-			reply.Choices = append(reply.Choices, choice)
-		}
-	}
+	reply.Choices = slices.DeleteFunc(v.r.PostForm["choice"], func(choice string) bool { return choice == "" })
 	if said := v.field("yes"); said != "" {
 		reply.Yes = new(said == "yes")
 	}
-	_, err = s.Service.Approvals.Answer(v.r.Context(), dispatch.AnswerRequest{
+	_, err := v.site.Service.Approvals.Answer(v.r.Context(), dispatch.AnswerRequest{
 		QuestionID: id, Reply: reply, Request: requestID(id, reply),
 	})
-	if err != nil {
-		return v.failForm("q-"+id.String(), err)
-	}
-	return v.done(v.next())
+	return v.finishForm("q-"+id.String(), err, v.next())
 }
 
-// resolve takes a person's word on a call with an unknown outcome.
-func (s *Site) resolve(v *visit) error {
-	id, err := v.id()
-	if err == nil {
-		err = s.Service.Approvals.Resolve(v.r.Context(), dispatch.ResolveRequest{
-			CallID: id, As: regie.ResolvedAs(v.field("as")), Note: v.field("note"),
-		})
-	}
-	if err != nil {
-		return v.failForm("u-"+id.String(), err)
-	}
-	return v.done(v.next())
+// resolveCall takes a person's word on a call with an unknown outcome.
+func resolveCall(v *visit, id regie.ID) error {
+	err := v.site.Service.Approvals.Resolve(v.r.Context(), dispatch.ResolveRequest{
+		CallID: id, As: regie.ResolvedAs(v.field("as")), Note: v.field("note"),
+	})
+	return v.finishForm("u-"+id.String(), err, v.next())
 }

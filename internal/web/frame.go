@@ -1,6 +1,8 @@
 package web
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -12,12 +14,12 @@ import (
 
 // frame is what every page shows around its content.
 type frame struct {
-	Title, Language, Theme, Token string
-	Section                       string // the entry of the navigation
-	Path                          string // of the page
-	User                          string
-	Waiting                       int // in the inbox
-	Chats                         []chatLine
+	snapshot
+	Language, Theme, Token string
+	Section                string // the entry of the navigation
+	Path                   string // of the page
+	Waiting                int    // in the inbox
+	Chats                  []chatLine
 	// Problem is an error of a form, and About what it is about: an id, or "send".
 	Problem, About string
 	Stream         string // the address of the page's stream; empty: none
@@ -42,7 +44,7 @@ var themes = []string{"light", "dark"}
 
 func (v *visit) newFrame(section, title string) *frame {
 	return &frame{
-		Title: title, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
+		snapshot: snapshot{Title: title}, Language: v.text.Language(), Theme: v.theme, Token: v.token, Section: section,
 		Path: v.r.URL.Path,
 	}
 }
@@ -54,57 +56,49 @@ func (v *visit) fillFrame(f *frame) error {
 	if err != nil {
 		return err
 	}
-	f.Chats = f.Chats[:0]
 	for i := range sessions {
-		f.Chats = append(f.Chats, v.chatLine(&sessions[i], f.Path))
+		s := &sessions[i]
+		f.Chats = append(f.Chats, chatLine{
+			ID: s.ID, Name: v.sessionName(s.Name), At: s.LastActivity, Lamp: v.lampOf(s),
+			Current: f.Path == "/chats/"+s.ID.String(), Unread: s.Unread,
+		})
 	}
 	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{Brief: true, Limit: shownWaiting})
-	f.Waiting = len(inbox.Approvals) + len(inbox.Questions) + len(inbox.Unknown)
+	var waiting []regie.ID
 	for i := range inbox.Approvals {
-		f.leaveOut(&inbox, inbox.Approvals[i].ID)
+		waiting = append(waiting, inbox.Approvals[i].ID)
 	}
 	for i := range inbox.Questions {
-		f.leaveOut(&inbox, inbox.Questions[i].ID)
+		waiting = append(waiting, inbox.Questions[i].ID)
 	}
 	for i := range inbox.Unknown {
-		f.leaveOut(&inbox, inbox.Unknown[i].ID)
+		waiting = append(waiting, inbox.Unknown[i].ID)
+	}
+	f.Waiting = len(slices.DeleteFunc(waiting, func(id regie.ID) bool { return !inbox.SetAside[id].IsZero() }))
+	return err
+}
+
+// renderFilled renders a page with what the navigation shows.
+func renderFilled(v *visit, f *frame, name string, page any) error {
+	err := v.fillFrame(f)
+	if err == nil {
+		v.render(statusOf(f.Problem), name, page)
 	}
 	return err
 }
 
-// leaveOut takes an item that is set aside out of the count.
-func (f *frame) leaveOut(inbox *store.Inbox, id regie.ID) {
-	if _, aside := inbox.SetAside[id]; aside {
-		f.Waiting--
-	}
-}
-
-func (v *visit) chatLine(s *store.SessionSummary, path string) chatLine {
-	return chatLine{
-		ID: s.ID, Name: v.sessionName(s.Name), At: s.LastActivity, Lamp: v.lampOf(s),
-		Current: path == "/chats/"+s.ID.String(), Unread: s.Unread,
-	}
-}
-
 func (v *visit) sessionName(name string) string {
-	if name = sanitize.Line(name); name == "" {
-		return v.text.T("Untitled chat")
-	}
-	return name
+	return cmp.Or(sanitize.Line(name), v.text.T("Untitled chat"))
 }
 
-// showMore shows what the sidebar has besides, for phones, and the keys.
-func showMore(v *visit) error {
+// loadMore reads what the sidebar has besides, for phones, and the keys.
+func loadMore(_ context.Context, v *visit) (*frame, error) {
 	f := v.newFrame("more", v.text.T("More"))
-	if err := v.fillFrame(f); err != nil {
-		return err
-	}
-	v.render(http.StatusOK, "more", f)
-	return nil
+	return f, v.fillFrame(f)
 }
 
 // setAppearance keeps a theme or a language in cookies.
-func (s *Site) setAppearance(v *visit) error {
+func setAppearance(v *visit) error {
 	year := time.Now().AddDate(1, 0, 0)
 	for name, value := range map[string]string{
 		themeCookie: v.r.PostForm.Get("theme"), languageCookie: v.r.PostForm.Get("language"),

@@ -32,12 +32,12 @@ func attachImages(v *visit, in *dispatch.RunRequest) error {
 }
 
 func attachImage(v *visit, file *multipart.FileHeader) (a regie.Attachment, err error) {
+	var data []byte
 	f, err := file.Open()
-	if err != nil {
-		return a, regie.Errorf(regie.CodeBadRequest, "the image cannot be read: %v", err)
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(f)
 	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
 	if err != nil {
 		return a, regie.Errorf(regie.CodeBadRequest, "the image cannot be read: %v", err)
 	}
@@ -45,12 +45,8 @@ func attachImage(v *visit, file *multipart.FileHeader) (a regie.Attachment, err 
 }
 
 // showImage serves an image of a chat. Nothing in it can run.
-func (s *Site) showImage(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	image, err := s.Service.Attachments.Get(v.r.Context(), id, v.r.PathValue("name"))
+func showImage(v *visit, id regie.ID) error {
+	image, err := v.site.Service.Attachments.Get(v.r.Context(), id, v.r.PathValue("name"))
 	if err != nil {
 		return err
 	}

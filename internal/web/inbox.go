@@ -10,6 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -18,8 +19,6 @@ type inboxPage struct {
 	*frame
 	Kind   string // of the list: empty, decide, failed or aside
 	Tabs   []inboxTab
-	Items  []item
-	First  string // its title
 	Shown  *inboxItem
 	Detail template.HTML // the card of Shown
 	Picked bool          // the address names it
@@ -44,8 +43,10 @@ type inboxItem struct {
 	Left                             string
 	Current                          bool
 
-	rank   int
-	render func(formOf) (string, error) // its card
+	rank     int
+	card     *card // nil: none, else a part of cardData, which template shows
+	cardData any
+	template string
 }
 
 // laterChoice is a time until which an item is set aside.
@@ -54,35 +55,17 @@ type laterChoice struct {
 	At          time.Time
 }
 
-// inboxKinds are the tabs.
-var inboxKinds = []string{"", "decide", "failed", "aside"}
-
-func (s *Site) showInbox(v *visit) error {
-	return v.renderInbox(v.r.PathValue("id"), "")
+func loadInbox(ctx context.Context, v *visit) (*inboxPage, error) {
+	return v.loadInbox(ctx, cmp.Or(v.r.PathValue("id"), v.r.URL.Query().Get("id")), "")
 }
 
-// renderInbox shows the inbox, where a form failed with its problem. id names the item that it is
+// loadInbox reads the inbox, where a form failed with its problem. id names the item that it is
 // about; the first one where it is empty.
-func (v *visit) renderInbox(id, problem string) error {
-	page, err := v.loadInbox(v.r.Context(), id, problem)
-	if err != nil {
-		return err
-	}
-	page.Stream = "/inbox/stream?kind=" + url.QueryEscape(page.Kind)
-	if page.Shown != nil {
-		page.Stream += "&id=" + page.Shown.ID.String()
-	}
-	v.render(statusOf(problem), "inbox", page)
-	return nil
-}
-
 func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, error) {
 	page := &inboxPage{
 		frame: v.newFrame("inbox", v.text.T("Inbox")), Kind: v.r.URL.Query().Get("kind"), Picked: id != "",
 	}
-	if page.Path = "/inbox"; !slices.Contains(inboxKinds, page.Kind) {
-		page.Kind = ""
-	}
+	page.Path = "/inbox"
 	if err := v.fillFrame(page.frame); err != nil {
 		return nil, err
 	}
@@ -95,40 +78,52 @@ func (v *visit) loadInbox(ctx context.Context, id, problem string) (*inboxPage, 
 		return nil, err
 	}
 	all := listInbox(v, &inbox, sessions)
-	counts := map[string]int{}
-	var list []*inboxItem
-	for _, i := range all {
-		kinds := []string{"", i.Kind}
-		if i.Until = inbox.SetAside[i.ID]; !i.Until.IsZero() {
-			kinds = []string{"aside"}
-			if page.Aside++; page.Back.IsZero() || i.Until.Before(page.Back) {
-				page.Back = i.Until
-			}
-		}
-		for _, kind := range kinds {
-			counts[kind]++
-		}
-		if i.Query = "?kind=" + page.Kind; slices.Contains(kinds, page.Kind) {
-			list = append(list, i)
-		}
-	}
-	words := []string{v.text.T("All"), v.text.T("Decide"), v.text.T("Failed"), v.text.T("Aside")}
-	for n, kind := range inboxKinds {
-		page.Tabs = append(page.Tabs, inboxTab{kind, words[n], counts[kind]})
-	}
-	if len(list) > 0 {
-		page.First = list[0].Title
+	list := page.sort(v, all, inbox.SetAside)
+	if len(list) > 0 && page.Waiting > 0 && page.Kind == "" {
+		page.Say = v.text.T("Needs you: %s", list[0].Title)
 	}
 	page.choose(v, all, list, id)
 	if page.Shown == nil && id != "" {
 		page.Shown = v.findClosed(ctx, id)
 	}
-	if problem != "" && page.Shown == nil {
+	page.Stream = "/inbox/stream?kind=" + url.QueryEscape(page.Kind)
+	if page.Shown != nil {
+		page.Stream += "&id=" + page.Shown.ID.String()
+	} else {
 		page.Problem = problem
 	}
 	page.Form.Problem = problem
 	err = page.draw(v, list)
 	return page, err
+}
+
+// sort counts the items of each tab, and returns those of the page's own.
+func (p *inboxPage) sort(v *visit, all []*inboxItem, aside map[regie.ID]time.Time) (list []*inboxItem) {
+	p.Tabs = []inboxTab{
+		{"", v.text.T("All"), 0},
+		{"decide", v.text.T("Decide"), 0},
+		{"failed", v.text.T("Failed"), 0},
+		{"aside", v.text.T("Aside"), 0},
+	}
+	for _, i := range all {
+		i.Query = "?kind=" + p.Kind
+		kinds := []string{"", i.Kind}
+		if i.Until = aside[i.ID]; !i.Until.IsZero() {
+			kinds = []string{"aside"}
+			if p.Aside++; p.Back.IsZero() || i.Until.Before(p.Back) {
+				p.Back = i.Until
+			}
+		}
+		for n := range p.Tabs {
+			if slices.Contains(kinds, p.Tabs[n].Kind) {
+				p.Tabs[n].Count++
+			}
+		}
+		if slices.Contains(kinds, p.Kind) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // choose picks the item next to the list, and the one that follows it.
@@ -142,86 +137,63 @@ func (p *inboxPage) choose(v *visit, all, list []*inboxItem, id string) {
 	if id == "" && len(list) > 0 {
 		p.Shown = list[0]
 	}
-	for n, i := range list {
-		if i == p.Shown && len(list) > 1 {
-			next := list[(n+1)%len(list)]
-			p.Form.Next = "/inbox/" + next.ID.String() + "?kind=" + p.Kind
-		}
+	if n := slices.Index(list, p.Shown); n >= 0 && len(list) > 1 {
+		p.Form.Next = "/inbox/" + list[(n+1)%len(list)].ID.String() + "?kind=" + p.Kind
 	}
 }
 
 // draw renders the list and the card next to it.
 func (p *inboxPage) draw(v *visit, list []*inboxItem) error {
+	b := &thread{v: v}
 	for _, i := range list {
 		i.Current = i == p.Shown
-		html, err := v.fragment("item-inbox", i)
-		if err != nil {
-			return err
-		}
-		p.Items = append(p.Items, item{"i-" + i.Key, template.HTML(html)}) //nolint:gosec // a template has made it
+		b.add("i-"+i.Key, "item-inbox", i)
 	}
-	if p.Shown == nil {
-		return nil
+	// to the minute: the page changes no more often
+	p.Items, p.Later = b.items, laterChoices(v.text, time.Now().Truncate(time.Minute))
+	if p.Shown != nil && p.Shown.card != nil {
+		p.Shown.card.Form, p.Shown.card.Brief = p.Form, true
+		b.add("", p.Shown.template, p.Shown.cardData)
+		p.Detail = b.items[len(list)].HTML
 	}
-	p.Later = laterChoices(v, time.Now())
-	if p.Shown.render == nil {
-		return nil
-	}
-	html, err := p.Shown.render(p.Form)
-	p.Detail = template.HTML(html) //nolint:gosec // a template has made it
-	return err
-}
-
-// unknownCard is a call without a known outcome as people see it.
-type unknownCard struct {
-	ID   string
-	Call callRow
-	Form formOf
+	return b.err
 }
 
 // listInbox lists all items: the nearest deadline first, then by kind, the newest first.
 func listInbox(v *visit, inbox *store.Inbox, sessions []store.SessionSummary) (out []*inboxItem) {
 	names := map[regie.ID]string{}
 	for i := range sessions {
-		names[sessions[i].ID] = v.sessionName(sessions[i].Name)
+		names[sessions[i].ID] = sessions[i].Name
 		if line := sessionItem(v, &sessions[i]); line != nil {
 			out = append(out, line)
 		}
 	}
 	for i := range inbox.Approvals {
-		a, card := &inbox.Approvals[i], v.approvalCard(&inbox.Approvals[i])
+		a, shown := &inbox.Approvals[i], v.approvalCard(&inbox.Approvals[i])
 		out = append(out, &inboxItem{
-			ID: a.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "warn", Title: card.Title,
-			Place: card.Session, Session: a.SessionID, At: a.CreatedAt, Deadline: a.ExpiresAt,
-			render: func(form formOf) (string, error) {
-				card.Form, card.Brief = form, true
-				return v.fragment("item-approval", card)
-			},
+			ID: a.ID, Class: "you", Icon: "warn", Session: a.SessionID, At: a.CreatedAt, Deadline: a.ExpiresAt,
+			card: &shown.card, cardData: shown, template: "item-approval",
 		})
 	}
 	for i := range inbox.Questions {
-		q, card := &inbox.Questions[i], v.questionCard(&inbox.Questions[i])
+		q, shown := &inbox.Questions[i], v.questionCard(&inbox.Questions[i])
 		out = append(out, &inboxItem{
-			ID: q.ID, Key: card.ID, Kind: "decide", Class: "you", Icon: "ask", Title: card.Title,
-			Place: card.Session, Session: q.SessionID, At: q.CreatedAt, Deadline: q.ExpiresAt,
-			render: func(form formOf) (string, error) {
-				card.Form, card.Brief = form, true
-				return v.fragment("item-question", card)
-			},
+			ID: q.ID, Class: "you", Icon: "ask", Session: q.SessionID, At: q.CreatedAt, Deadline: q.ExpiresAt,
+			card: &shown.card, cardData: shown, template: "item-question",
 		})
 	}
 	for i := range inbox.Unknown {
-		c, key := &inbox.Unknown[i], "u-"+inbox.Unknown[i].ID.String()
+		c, shown := &inbox.Unknown[i], v.unknownCard(&inbox.Unknown[i])
+		shown.Session = v.sessionName(names[c.SessionID])
 		out = append(out, &inboxItem{
-			ID: c.ID, Key: key, Kind: "decide", Class: "unknown", Icon: "lozenge",
-			Title: v.text.T("Did this happen: %s?", callSentence(v.text, c)),
-			Place: cmp.Or(names[c.SessionID], v.sessionName("")), Session: c.SessionID, At: c.SettledAt, rank: 1,
-			render: func(form formOf) (string, error) {
-				return v.fragment("item-unknown", unknownCard{key, v.callRow(c, nil), form})
-			},
+			ID: c.ID, Class: "unknown", Icon: "lozenge", Session: c.SessionID, At: c.SettledAt, rank: 1,
+			card: &shown.card, cardData: shown, template: "item-unknown",
 		})
 	}
 	for _, i := range out {
+		if i.card != nil {
+			i.Kind, i.Key, i.Title, i.Place = "decide", i.card.ID, i.card.Title, i.card.Session
+		}
 		if !i.Deadline.IsZero() {
 			i.Left = v.text.T("%s left", formatSpan(v.text, max(0, time.Until(i.Deadline))))
 		}
@@ -265,36 +237,20 @@ func (v *visit) findClosed(ctx context.Context, text string) *inboxItem {
 }
 
 // laterChoices are the times that a person chooses from.
-func laterChoices(v *visit, now time.Time) []laterChoice {
-	return []laterChoice{
-		{"hour", v.text.T("For an hour"), laterTime("hour", now)},
-		{"afternoon", v.text.T("Until the afternoon"), laterTime("afternoon", now)},
-		{"tomorrow", v.text.T("Until tomorrow morning"), laterTime("tomorrow", now)},
-		{"monday", v.text.T("Until Monday"), laterTime("monday", now)},
-	}
-}
-
-// laterTime returns the time of a choice. For any other word it returns now, which shows the item
-// again.
-func laterTime(choice string, now time.Time) time.Time {
+func laterChoices(t *i18n.Printer, now time.Time) []laterChoice {
 	now = now.Local()
 	at := func(days, hour int) time.Time {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, hour, 0, 0, 0, now.Location())
 	}
-	switch choice {
-	case "hour":
-		return now.Add(time.Hour)
-	case "afternoon":
-		if now.Hour() < 14 {
-			return at(0, 14)
-		}
-		return at(1, 14)
-	case "tomorrow":
-		return at(1, 9)
-	case "monday":
-		return at(7-(int(now.Weekday())+6)%7, 9)
-	default:
-		return now
+	afternoon := at(0, 14)
+	if now.Hour() >= 14 {
+		afternoon = at(1, 14)
+	}
+	return []laterChoice{
+		{"hour", t.T("For an hour"), now.Add(time.Hour)},
+		{"afternoon", t.T("Until the afternoon"), afternoon},
+		{"tomorrow", t.T("Until tomorrow morning"), at(1, 9)},
+		{"monday", t.T("Until Monday"), at(7-(int(now.Weekday())+6)%7, 9)},
 	}
 }
 
@@ -302,31 +258,26 @@ func laterTime(choice string, now time.Time) time.Time {
 const openLonger = 7 * 24 * time.Hour
 
 // changeItem sets an item aside or shows it again, extends its deadline, or goes on with it.
-func (s *Site) changeItem(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	ctx := v.r.Context()
+func changeItem(v *visit, id regie.ID) (err error) {
+	ctx, s := v.r.Context(), v.site.Service
 	switch v.field("do") {
 	case "extend":
-		err = s.Service.Approvals.Extend(ctx, dispatch.ExtendRequest{ItemID: id, Until: time.Now().Add(openLonger)})
+		err = s.Approvals.Extend(ctx, dispatch.ExtendRequest{ItemID: id, Until: time.Now().Add(openLonger)})
 	case "seen":
 		var found []store.SessionSummary
-		if found, err = s.Service.Sessions.List(ctx, store.SessionFilter{ID: id}); len(found) == 1 {
-			err = s.Service.Sessions.MarkRead(ctx, dispatch.ReadRequest{SessionID: id, Seq: found[0].Head})
+		if found, err = s.Sessions.List(ctx, store.SessionFilter{ID: id}); len(found) == 1 {
+			err = s.Sessions.MarkRead(ctx, dispatch.ReadRequest{SessionID: id, Seq: found[0].Head})
 		}
 	case "resume":
-		var found []store.RoundSummary
-		if found, err = s.Service.Rounds.List(ctx, store.RoundFilter{SessionID: id, Limit: 1}); len(found) == 1 {
-			err = s.Service.Rounds.Resume(ctx, found[0].Round.ID)
-		}
+		_, err = resumeChat(v, id)
 	default:
-		until := laterTime(v.field("until"), time.Now())
-		err = s.Service.Approvals.SetAside(ctx, dispatch.SetAsideRequest{ItemID: id, Until: until})
+		until := time.Now() // which shows it again
+		for _, choice := range laterChoices(v.text, until) {
+			if choice.Value == v.field("until") {
+				until = choice.At
+			}
+		}
+		err = s.Approvals.SetAside(ctx, dispatch.SetAsideRequest{ItemID: id, Until: until})
 	}
-	if err != nil {
-		return v.failForm("i-"+id.String(), err)
-	}
-	return v.done(v.next())
+	return v.finishForm("i-"+id.String(), err, v.next())
 }

@@ -1,93 +1,80 @@
 package web
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/i18n"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
 )
 
+// card asks something of a person, or says what became of that.
+type card struct {
+	ID, Title, Outcome, Session string
+	Open                        bool
+	Brief                       bool // without its chat around it
+	Form                        formOf
+}
+
 // approvalCard is an approval as people see it.
 type approvalCard struct {
-	ID       string
+	card
 	Approval *regie.Approval
-	Open     bool
-	Title    string
 	Reviews  []reviewPart
 	Waiting  int // calls without a decision
 	Scopes   []string
-	Outcome  string
-	Session  string
-	Brief    bool // without its chat around it
-	Form     formOf
 }
 
 // reviewPart is one call of an approval.
 type reviewPart struct {
-	CallID    regie.ID
-	Sentence  string
-	Tool      string
-	Reasons   []string
-	Warnings  []string
-	Arguments string
-	Decided   string
-	Edit      string // the page on which its arguments are edited
+	CallID                             regie.ID
+	Sentence, Tool, Arguments, Decided string
+	Reasons, Warnings                  []string
+	Edit                               string // the page on which its arguments are edited
 	fileDiff
 }
 
-func (b *thread) approval(a *regie.Approval) {
-	card := b.v.approvalCard(a)
-	if card.Form = b.form(card.ID); a.State == regie.ApprovalDecided && card.Form.Problem == "" {
-		return // its calls say who decided
-	}
-	b.add(card.ID, "item-approval", card)
-}
-
-func (v *visit) approvalCard(a *regie.Approval) approvalCard {
-	card := approvalCard{
-		ID: "a-" + a.ID.String(), Approval: a, Open: a.State == regie.ApprovalOpen,
-		Session: v.sessionName(a.SessionName),
-	}
+func (v *visit) approvalCard(a *regie.Approval) *approvalCard {
+	out := &approvalCard{Approval: a, card: card{
+		ID: "a-" + a.ID.String(), Open: a.State == regie.ApprovalOpen, Session: v.sessionName(a.SessionName),
+		Title: v.text.T("Allow %s calls?", strconv.Itoa(len(a.Reviews))),
+	}}
 	for i := range a.Reviews {
 		part := v.reviewPart(&a.Reviews[i])
 		part.Edit = "/approvals/" + a.ID.String() + "/edit?call=" + part.CallID.String()
-		if a.Reviews[i].Decision == nil {
-			card.Waiting++
+		if part.Decided == "" {
+			out.Waiting++
 		}
-		card.Reviews = append(card.Reviews, part)
+		out.Reviews = append(out.Reviews, part)
 	}
-	card.Title = v.text.T("Allow %s calls?", strconv.Itoa(len(card.Reviews)))
-	if len(card.Reviews) == 1 {
-		card.Title = card.Reviews[0].Sentence
+	if len(out.Reviews) == 1 {
+		out.Title = out.Reviews[0].Sentence
 		for _, scope := range a.Reviews[0].Preview.Scopes {
-			card.Scopes = append(card.Scopes, sanitize.Line(v.text.Sentence(scope.Sentence)))
+			out.Scopes = append(out.Scopes, v.sayLine(scope.Sentence))
 		}
 	}
 	switch a.State {
 	case regie.ApprovalExpired:
-		card.Outcome = v.text.T("Expired. Nothing was done.")
+		out.Outcome = v.text.T("Expired. Nothing was done.")
 	case regie.ApprovalWithdrawn:
-		card.Outcome = v.text.T("Withdrawn. Nothing was done.")
+		out.Outcome = v.text.T("Withdrawn. Nothing was done.")
 	}
-	return card
+	return out
 }
 
 func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	part := reviewPart{
 		CallID: r.CallID, Tool: sanitize.Line(r.Tool),
-		Sentence:  capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence))),
-		Arguments: showArguments(r.Arguments),
+		Sentence:  capitalize(v.sayLine(r.Preview.Sentence)),
+		Arguments: showArguments(r.Arguments), Warnings: sentences(v, r.Preview.Warnings),
 	}
-	if part.Sentence == "" {
-		part.Sentence = part.Tool
-	}
+	part.Sentence = cmp.Or(part.Sentence, part.Tool)
 	for _, ground := range r.Grounds {
-		part.Reasons = append(part.Reasons, sanitize.Line(v.text.Sentence(ground.Sentence)))
+		part.Reasons = append(part.Reasons, v.sayLine(ground.Sentence))
 	}
-	part.Warnings = sentences(v, r.Preview.Warnings)
 	part.fileDiff = parseFileDiff("f-"+r.CallID.String(), store.About(&regie.Call{Arguments: string(r.Arguments)}),
 		r.Preview.Diff)
 	if d := r.Decision; d != nil {
@@ -99,19 +86,14 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 // decisionWords says who decided what, and when.
 func (v *visit) decisionWords(d *regie.Decision) string {
 	by, at := sanitize.Line(d.By), formatClock(d.At)
-	var said string
-	switch d.Answer {
-	case regie.AnswerAllow:
-		said = v.text.T("Allowed once by %s, %s", by, at)
-	case regie.AnswerSession:
-		said = v.text.T("Allowed for this session by %s, %s", by, at)
-	case regie.AnswerAlways:
-		said = v.text.T("Always allowed by %s, %s", by, at)
-	default:
-		said = v.text.T("Denied by %s, %s", by, at)
-	}
+	said := v.text.Sentence(map[regie.Answer]regie.Sentence{
+		regie.AnswerAllow:   regie.Say("Allowed once by %s, %s", by, at),
+		regie.AnswerSession: regie.Say("Allowed for this session by %s, %s", by, at),
+		regie.AnswerAlways:  regie.Say("Always allowed by %s, %s", by, at),
+		regie.AnswerDeny:    regie.Say("Denied by %s, %s", by, at),
+	}[d.Answer])
 	if d.Scope != nil {
-		said += ": " + sanitize.Line(v.text.Sentence(d.Scope.Sentence))
+		said += ": " + v.sayLine(d.Scope.Sentence)
 	}
 	if d.Reason != "" {
 		said += " (" + sanitize.Line(d.Reason) + ")"
@@ -121,52 +103,37 @@ func (v *visit) decisionWords(d *regie.Decision) string {
 
 // questionCard is a question as people see it.
 type questionCard struct {
-	ID       string
+	card
 	Question *regie.Question
-	Title    string
 	Body     string
-	Open     bool
-	Outcome  string
-	Session  string
-	Brief    bool
-	Form     formOf
 }
 
-func (b *thread) question(q *regie.Question) {
-	card := b.v.questionCard(q)
-	card.Form = b.form(card.ID)
-	b.add(card.ID, "item-question", card)
-}
-
-func (v *visit) questionCard(q *regie.Question) questionCard {
-	card := questionCard{
-		ID: "q-" + q.ID.String(), Question: q, Open: q.State == regie.WaitOpen, Session: v.sessionName(q.SessionName),
-	}
+func (v *visit) questionCard(q *regie.Question) *questionCard {
+	out := &questionCard{Question: q, card: card{
+		ID: "q-" + q.ID.String(), Open: q.State == regie.WaitOpen, Session: v.sessionName(q.SessionName),
+	}}
 	text := strings.TrimSpace(sanitize.Strip(q.Module.Text))
-	if card.Title, card.Body, _ = strings.Cut(text, "\n"); q.Module.Kind == regie.ModuleValidation && card.Body != "" {
-		card.Title, card.Body = v.text.T("Carry out this plan?"), text
+	if out.Title, out.Body, _ = strings.Cut(text, "\n"); q.Module.Kind == regie.ModuleValidation && out.Body != "" {
+		out.Title, out.Body = v.text.T("Carry out this plan?"), text
 	}
 	switch {
 	case q.Reply != nil:
-		card.Outcome = v.text.T("%s answered: %s", sanitize.Line(q.Reply.By), replyWords(v.text, q.Reply))
+		out.Outcome = v.text.T("%s answered: %s", sanitize.Line(q.Reply.By), chat.ReplyWords(v.text, q.Reply))
 	case q.State == regie.WaitExpired:
-		card.Outcome = v.text.T("Expired without an answer.")
+		out.Outcome = v.text.T("Expired without an answer.")
 	case q.State == regie.WaitWithdrawn:
-		card.Outcome = v.text.T("Withdrawn.")
+		out.Outcome = v.text.T("Withdrawn.")
 	}
-	return card
+	return out
 }
 
-// replyWords is an answer in words.
-func replyWords(t *i18n.Printer, r *regie.QuestionReply) string {
-	said := append([]string{}, r.Choices...)
-	if r.Yes != nil && *r.Yes {
-		said = append(said, t.T("yes"))
-	} else if r.Yes != nil {
-		said = append(said, t.T("no"))
-	}
-	if r.Text != "" {
-		said = append(said, r.Text)
-	}
-	return sanitize.Line(strings.Join(said, ", "))
+// unknownCard is a call without a known outcome as people see it.
+type unknownCard struct {
+	card
+	Call callRow
+}
+
+func (v *visit) unknownCard(c *regie.Call) *unknownCard {
+	title := v.text.T("Did this happen: %s?", callSentence(v.text, c))
+	return &unknownCard{card{ID: "u-" + c.ID.String(), Title: title}, v.callRow(c, nil)}
 }

@@ -1,11 +1,8 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +12,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/sanitize"
 	"github.com/regie-run/regie/internal/store"
@@ -27,75 +25,31 @@ type runPage struct {
 	Chip                           chip
 	Took, Waited, Cost, Note, Chat string
 	By, CallWords                  string
-	Session                        regie.ID
 	Tokens, Cached                 int64 // Cached is in percent
 	Calls                          int
 	Trigger                        string
 	Steps, Problems, Open          bool
 	Exchanges                      []exchangePart
-	Items                          []item
 	Ticks                          []tick
 	Page, Pages                    int
 	Call                           *callPage
-	head                           int64
 }
 
 // callPage is one call of a run.
 type callPage struct {
-	ID                  regie.ID
-	Row                 callRow
-	Class               string
-	Started, Ended      time.Time
-	Took, Attempts, Arg string
-	Edited              reviewPart // the diff of proposed and executed arguments
-	Needs               []item     // of the person
-	Sent                *sentRequest
-	Dry                 *dispatch.Replay
-	Same                bool // of Dry: the request of this call
+	*regie.Call
+	Row         callRow
+	Class, Took string
+	Edited      fileDiff         // of proposed and executed arguments
+	Needs       []item           // of the person
+	Sent        *dispatch.Prompt // what a model was sent before it proposed the call
+	Body        string           // of Sent, readable
+	Cut         bool             // there is more of it
+	Dry         *dispatch.Replay
+	Same        bool // of Dry: the request of this call
 }
 
-// sentRequest is the request that a model was sent before it proposed a call.
-type sentRequest struct {
-	Size  int
-	Exact bool
-	Hash  string
-	Body  string
-	Cut   bool
-}
-
-// showRun shows a round, and one of its calls where the path has one.
-func (s *Site) showRun(v *visit) error {
-	page, err := loadRun(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	if page.Open && (page.Call == nil || page.Call.Sent == nil && page.Call.Dry == nil) {
-		page.Stream = page.Path + "/stream?call=" + v.r.PathValue("call") + "&" + v.r.URL.RawQuery
-	}
-	v.render(200, "run", page)
-	return nil
-}
-
-// streamRun streams the changes of an open round.
-func (s *Site) streamRun(v *visit) error {
-	first, err := loadRun(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	return v.stream(-1, first.Session, func(ctx context.Context) (*snapshot, error) {
-		page, err := loadRun(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		shown := &snapshot{
-			Title: page.Title, Say: page.Chip.Word, Items: page.Items, Seq: page.head,
-			Grows: page.Round.State == regie.RoundRunning,
-		}
-		err = shown.addRegions(v, page, "nav", "tabs", "run-state", "strip", "scale", "call-page")
-		return shown, err
-	})
-}
-
+// loadRun reads a round, and one of its calls where the address has one.
 func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 	id, err := v.id()
 	if err != nil {
@@ -113,17 +67,16 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 	page := &runPage{
 		frame: v.newFrame("runs", v.text.T("Run no. %s", strconv.Itoa(view.Round.Number))), Round: &view.Round,
 		Chip: runChip(v, &view.Round, &view.Session), Cost: formatCost(v.text, view.Spent),
-		Chat:    v.sessionName(view.Session.Name),
-		Session: view.Session.ID, By: startedBy(v, &view.Round, &view.Session), Steps: query.Get("view") == "steps",
-		Problems: query.Get("problems") != "", Open: view.Round.State != regie.RoundEnded, head: view.Head,
+		Chat: v.sessionName(view.Session.Name),
+		By:   startedBy(v, &view.Round, &view.Session), Steps: query.Get("view") == "steps",
+		Problems: query.Get("problems") != "", Open: view.Round.State != regie.RoundEnded,
 	}
+	page.Session, page.Seq, page.Grows = view.Session.ID, view.Head, view.Round.State == regie.RoundRunning
 	page.Title, page.Path = page.Chat+" · "+formatUntil(view.Round.StartedAt), "/runs/"+id.String()
 	if err := v.fillFrame(page.frame); err != nil {
 		return nil, err
 	}
-	if !view.Round.EndNote.IsZero() {
-		page.Note = sanitize.Line(v.text.Sentence(view.Round.EndNote))
-	}
+	page.Note = v.sayLine(view.Round.EndNote)
 	if view.Trigger != nil {
 		page.Trigger = personText(view.Trigger)
 	}
@@ -138,6 +91,10 @@ func loadRun(ctx context.Context, v *visit) (*runPage, error) {
 			return nil, err
 		}
 	}
+	if page.Open && (page.Call == nil || page.Call.Sent == nil && page.Call.Dry == nil) {
+		page.Stream = page.Path + "/stream?call=" + v.r.PathValue("call") + "&" + v.r.URL.RawQuery
+	}
+	page.Say = page.Chip.Word
 	err = page.draw(v, &view, around)
 	return page, err
 }
@@ -151,23 +108,24 @@ func (p *runPage) count(v *visit, view *store.RoundView) {
 	}
 	p.Cached = 100 * cached / max(1, input)
 	words, said := map[string]int{}, []string{}
-	for _, call := range callsOf(view) {
-		c := callChip(v.text, call)
+	calls := chat.CallsOf(view)
+	for i := range calls {
+		c := callChip(v.text, &calls[i])
 		if words[c.Word]++; c.Class == "unknown" {
 			p.Chip = c
 		}
-		p.Calls++
 	}
 	for _, word := range slices.Sorted(maps.Keys(words)) {
 		said = append(said, strconv.Itoa(words[word])+" "+strings.ToLower(word))
 	}
-	p.CallWords = strings.Join(said, ", ")
+	p.Calls, p.CallWords = len(calls), strings.Join(said, ", ")
 }
 
 // draw makes the timeline, and cuts its page off it.
 func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 	l := &timeline{
-		v: v, run: p.Path, now: time.Now(), asked: around.approvals, questions: around.questions, seen: map[regie.ID]bool{},
+		v: v, run: p.Path, now: time.Now(), seen: map[regie.ID]bool{},
+		asked: around.approvals, questions: around.questions,
 	}
 	for i := range view.Enrichments {
 		for j := range view.Enrichments[i].Calls {
@@ -193,30 +151,27 @@ func (p *runPage) draw(v *visit, view *store.RoundView, around *thread) error {
 	if p.Steps {
 		return nil
 	}
+	b := &thread{v: v}
 	for _, row := range l.rows[(p.Page-1)*shownRows : min(len(l.rows), p.Page*shownRows)] {
 		row.Ticks, row.Current = p.Ticks, p.Call != nil && row.ID == "c-"+p.Call.ID.String()
-		html, err := v.fragment("item-step", row)
-		if err != nil {
-			return err
-		}
-		p.Items = append(p.Items, item{row.ID, template.HTML(html)}) //nolint:gosec // a template has made it
+		b.add(row.ID, "item-step", row)
 	}
-	return nil
+	p.Items = b.items
+	return b.err
 }
 
 // loadCall reads one call of a round; its request and replay only where the address asks for them.
 func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thread, id string) (*callPage, error) {
-	calls := callsOf(view)
-	n := slices.IndexFunc(calls, func(c *regie.Call) bool { return c.ID.String() == id })
+	calls := chat.CallsOf(view)
+	n := slices.IndexFunc(calls, func(c regie.Call) bool { return c.ID.String() == id })
 	if n < 0 {
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no call %s in this run", sanitize.Line(id))
 	}
-	c := calls[n]
+	c := &calls[n]
 	around.next = "/runs/" + view.Round.ID.String() + "/calls/" + c.ID.String()
 	around.requests(c)
 	page := &callPage{
-		ID: c.ID, Row: v.callRow(c, around.approvals[c.ID]), Class: classWords(v, c.Class),
-		Started: c.StartedAt, Ended: c.SettledAt, Attempts: strconv.Itoa(c.Attempts),
+		Call: c, Row: v.callRow(c, around.approvals[c.ID]), Class: classWords(v, c.Class),
 		Needs: slices.DeleteFunc(around.items, func(i item) bool {
 			return !strings.Contains(string(i.HTML), `class="card`) // it is settled
 		}),
@@ -227,8 +182,7 @@ func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thre
 	}
 	if page.Row.Executed != "" && page.Row.Executed != page.Row.Arguments {
 		diff := udiff.Unified("a", "b", page.Row.Arguments+"\n", page.Row.Executed+"\n")
-		page.Edited.Diff, page.Edited.Added, page.Edited.Removed = parseDiff(diff)
-		page.Edited.Path = v.text.T("proposed and executed")
+		page.Edited = parseFileDiff("edited", v.text.T("proposed and executed"), diff)
 	}
 	query := v.r.URL.Query()
 	if query.Get("request") != "" {
@@ -236,7 +190,8 @@ func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thre
 		if err != nil {
 			return nil, err
 		}
-		page.Sent = newSentRequest(&prompt)
+		body := string(chat.Pretty(prompt.Body))
+		page.Sent, page.Body, page.Cut = &prompt, sanitize.Strip(sanitize.Clip(body, maxShown)), len(body) > maxShown
 	}
 	if query.Get("replay") != "" {
 		replay, err := v.site.Service.Rounds.Replay(ctx, view.Round.ID)
@@ -249,33 +204,6 @@ func loadCall(ctx context.Context, v *visit, view *store.RoundView, around *thre
 		})
 	}
 	return page, around.err
-}
-
-// callsOf returns the calls of a round, those that its messages named first.
-func callsOf(view *store.RoundView) (out []*regie.Call) {
-	for i := range view.Enrichments {
-		for j := range view.Enrichments[i].Calls {
-			out = append(out, &view.Enrichments[i].Calls[j])
-		}
-	}
-	for i := range view.Exchanges {
-		for j := range view.Exchanges[i].Calls {
-			out = append(out, &view.Exchanges[i].Calls[j])
-		}
-	}
-	return out
-}
-
-// newSentRequest makes a request readable: JSON is indented, and the end of a long one is cut.
-func newSentRequest(p *dispatch.Prompt) *sentRequest {
-	var body bytes.Buffer
-	if json.Indent(&body, p.Body, "", "  ") != nil {
-		body.Write(p.Body)
-	}
-	return &sentRequest{
-		Size: len(p.Body), Exact: p.Exact(), Hash: p.Request.String(), Cut: body.Len() > maxShown,
-		Body: sanitize.Strip(sanitize.Clip(body.String(), maxShown)),
-	}
 }
 
 // classWords says how a call may be repeated.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"html/template"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -16,54 +15,27 @@ import (
 // runsPage is the list of runs. State, From and To are its filters, as the address has them.
 type runsPage struct {
 	*frame
-	Items           []item
 	Next            template.URL // the address of the older ones
 	State, From, To string
 }
 
 // runLine is a round in the list of runs.
 type runLine struct {
-	ID              regie.ID
-	Chip            chip
-	Title, Chat, By string
-	At              time.Time
-	Took, Cost      string
-	Calls           int
+	*store.RoundSummary
+	Chip                        chip
+	Title, Chat, By, Took, Cost string
 }
 
 const shownRuns = 50
 
-// showRuns lists the rounds, the newest first.
-func (s *Site) showRuns(v *visit) error {
-	page, err := loadRuns(v.r.Context(), v)
-	if err != nil {
-		return err
-	}
-	page.Stream = "/runs/stream?" + v.r.URL.RawQuery
-	v.render(200, "runs", page)
-	return nil
-}
-
-// streamRuns streams the changes of the list.
-func (s *Site) streamRuns(v *visit) error {
-	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
-		page, err := loadRuns(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		shown := &snapshot{Title: page.Title, Items: page.Items}
-		err = shown.addRegions(v, page, "nav", "tabs", "no-runs")
-		return shown, err
-	})
-}
-
+// loadRuns lists the rounds, the newest first.
 func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 	query := v.r.URL.Query()
 	page := &runsPage{
 		frame: v.newFrame("runs", v.text.T("Runs")),
 		State: query.Get("state"), From: query.Get("from"), To: query.Get("to"),
 	}
-	page.Path = "/runs"
+	page.Path, page.Stream = "/runs", "/runs/stream?"+v.r.URL.RawQuery
 	var filter store.RoundFilter
 	err := httpread.Bind(url.Values{"cursor": {query.Get("cursor")}, "state": {page.State}}, &filter)
 	if err == nil {
@@ -87,22 +59,21 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 		query.Set("cursor", store.Cursor("rounds", store.Mark{At: last.StartedAt, ID: last.ID}))
 		page.Next = template.URL("?" + query.Encode()) //nolint:gosec // it is encoded
 	}
+	b := &thread{v: v}
 	for i := range rounds {
-		line := newRunLine(v, &rounds[i])
-		html, err := v.fragment("item-run", line)
-		if err != nil {
-			return nil, err
-		}
-		page.Items = append(page.Items, item{"run-" + line.ID.String(), template.HTML(html)}) //nolint:gosec // a template has made it
+		b.add("run-"+rounds[i].Round.ID.String(), "item-run", newRunLine(v, &rounds[i]))
 	}
-	return page, nil
+	page.Items = b.items
+	return page, b.err
 }
 
 func newRunLine(v *visit, r *store.RoundSummary) runLine {
 	line := runLine{
-		ID: r.Round.ID, Chip: runChip(v, &r.Round, &r.Session), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
-		Chat: v.sessionName(r.Session.Name), By: startedBy(v, &r.Round, &r.Session), At: r.Round.StartedAt,
-		Took: v.roundTook(&r.Round), Cost: formatCost(v.text, r.Spent), Calls: r.Calls,
+		RoundSummary: r, Chip: runChip(v, &r.Round, &r.Session), Title: sanitize.Line(sanitize.Clip(r.Text, 200)),
+		Chat: v.sessionName(r.Session.Name), By: startedBy(v, &r.Round, &r.Session), Cost: formatCost(v.text, r.Spent),
+	}
+	if !r.Round.EndedAt.IsZero() {
+		line.Took = formatSpan(v.text, r.Round.EndedAt.Sub(r.Round.StartedAt))
 	}
 	if line.Chat == line.Title {
 		line.Chat = ""
@@ -113,7 +84,7 @@ func newRunLine(v *visit, r *store.RoundSummary) runLine {
 // runChip returns the chip of a round: where it waits, for whom.
 func runChip(v *visit, r *regie.Round, s *regie.Session) chip {
 	if r.State == regie.RoundEnded {
-		return roundChip(v.text, r)
+		return endChip(v.text, r.End)
 	}
 	return sessionChip(v.text, &store.SessionSummary{Session: *s})
 }
@@ -132,56 +103,28 @@ func startedBy(v *visit, r *regie.Round, s *regie.Session) string {
 	}
 }
 
-// roundTook says how long a round took; empty while it goes on.
-func (v *visit) roundTook(r *regie.Round) string {
-	if r.EndedAt.IsZero() {
-		return ""
-	}
-	return formatSpan(v.text, r.EndedAt.Sub(r.StartedAt))
-}
-
 // exchangePart is one model call with its calls.
 type exchangePart struct {
-	Number                  int
-	Model, Took, Cost, Why  string
-	Reply                   []template.HTML
-	Calls                   []callRow
-	Attempts                []attemptPart
-	Input, Output, CacheHit int64
-	Error                   string
-	Chip                    chip
+	*store.ExchangeView
+	Chip       chip
+	Took, Cost string
+	Reply      []template.HTML
+	Calls      []callRow
 }
-
-type attemptPart struct{ Number, Why, Took string }
 
 func (v *visit) exchangePart(x *store.ExchangeView, asked map[regie.ID]*regie.Approval) exchangePart {
 	part := exchangePart{
-		Number: x.Number, Model: sanitize.Line(x.Model), Error: sanitize.Strip(x.Error),
-		Took:  formatSpan(v.text, time.Duration(x.ModelUS)*time.Microsecond),
-		Cost:  formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}),
-		Input: x.Usage.Input, Output: x.Usage.Output,
-		CacheHit: x.Usage.CacheRead,
+		ExchangeView: x, Chip: exchangeChips[x.State].translateChip(v.text), Took: formatMicros(v.text, x.ModelUS),
+		Cost: formatCost(v.text, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}),
 	}
-	switch x.State {
-	case regie.ExchangeReplied:
-		part.Chip = chip{"done", "tick", v.text.T("Done")}
-	case regie.ExchangeFailed:
-		part.Chip = chip{"bad", "cross", v.text.T("Failed")}
-	default:
-		part.Chip, part.Took = chip{"work", "spin", v.text.T("Running")}, ""
+	if x.State == regie.ExchangeOpen {
+		part.Took = ""
 	}
 	if x.Reply != nil && x.Reply.AI != nil {
 		part.Reply = renderBlocks(x.Reply.AI.Text(), 0)
 	}
 	for i := range x.Calls {
 		part.Calls = append(part.Calls, v.callRow(&x.Calls[i], asked[x.Calls[i].ID]))
-	}
-	for i := range x.Attempts {
-		a := &x.Attempts[i]
-		part.Attempts = append(part.Attempts, attemptPart{
-			strconv.Itoa(a.Number), sanitize.Strip(string(a.Code) + ": " + a.Error),
-			formatSpan(v.text, time.Duration(a.ModelUS)*time.Microsecond),
-		})
 	}
 	return part
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -35,33 +36,28 @@ type markedPart struct {
 // searchedWorkspaces bounds how many workspaces one search looks through.
 const searchedWorkspaces = 20
 
-// showSearch searches the chats and files of all workspaces.
-func (s *Site) showSearch(v *visit) error {
+// loadSearch searches the chats and files of all workspaces.
+func loadSearch(ctx context.Context, v *visit) (*searchPage, error) {
 	page := &searchPage{
 		frame: v.newFrame("search", v.text.T("Search")), Query: strings.TrimSpace(v.r.URL.Query().Get("q")),
 	}
-	err := v.fillFrame(page.frame)
-	if err != nil {
-		return err
+	workspaces, err := v.site.Service.Workspaces.List(ctx)
+	if err == nil {
+		err = v.fillFrame(page.frame)
 	}
-	workspaces, err := s.Service.Workspaces.List(v.r.Context())
-	if err != nil {
-		return err
+	if err != nil || page.Query == "" {
+		return page, err
 	}
 	page.More = len(workspaces) > searchedWorkspaces
 	for _, place := range workspaces[:min(len(workspaces), searchedWorkspaces)] {
-		if page.Query == "" {
-			break
-		}
 		in := dispatch.SearchRequest{WorkspaceID: place.ID, Text: page.Query}
-		found, err := s.Service.Workspaces.Search(v.r.Context(), in)
+		found, err := v.site.Service.Workspaces.Search(ctx, in)
 		if err != nil { // its directory may be gone; its chats are found
 			page.Problem = v.text.Error(err)
 		}
 		page.add(v, sanitize.Line(place.Name), &found)
 	}
-	v.render(200, "search", page)
-	return nil
+	return page, nil
 }
 
 // add adds the hits of a workspace.

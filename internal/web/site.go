@@ -86,25 +86,29 @@ func New(c Config) *Site {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	s := &Site{Config: c, mux: http.NewServeMux(), stop: make(chan struct{})}
 	s.mux.HandleFunc("GET /assets/{name}", serveAsset)
-	for pattern, serve := range chatRoutes() {
-		s.mux.HandleFunc(pattern, s.handle(serve))
-	}
 	for pattern, serve := range map[string]func(*visit) error{
-		"GET /{$}": s.showNew, "GET /chats/new": s.showNew, "POST /chats": s.beginChat,
-		"GET /chats/{id}": s.showChat, "GET /chats/{id}/stream": s.streamChat,
-		"GET /chats/{id}/images/{name}": s.showImage,
-		"POST /chats/{id}/messages":     s.sendMessage, "POST /chats/{id}/take-back": s.takeBack,
-		"POST /approvals/{id}": s.decide, "POST /questions/{id}": s.answer, "POST /calls/{id}": s.resolve,
-		"GET /inbox": s.showInbox, "GET /inbox/stream": s.streamInbox,
-		"GET /inbox/{id}": s.showInbox, "POST /inbox/{id}": s.changeItem,
-		"GET /runs": s.showRuns, "GET /runs/stream": s.streamRuns,
-		"GET /runs/{id}": s.showRun, "GET /runs/{id}/stream": s.streamRun, "GET /runs/{id}/calls/{call}": s.showRun,
-		"GET /search": s.showSearch, "GET /stream": s.streamPages,
-		"GET /dashboard": s.showDashboard, "GET /dashboard/stream": s.streamDashboard,
-		"POST /appearance": s.setAppearance,
+		"GET /{$}": showNew, "GET /chats/new": showNew, "POST /chats": beginChat,
+		"GET /chats/{id}": withID(showChat), "GET /chats/{id}/stream": withID(streamChat),
+		"GET /chats/{id}/images/{name}": withID(showImage),
+		"POST /chats/{id}/messages":     withID(sendMessage), "POST /chats/{id}/take-back": withID(takeBack),
+		"POST /chats/{id}/stop": onChat(stopChat), "POST /chats/{id}/mode": onChat(setMode),
+		"POST /chats/{id}/fork": onChat(forkChat), "POST /chats/{id}/rename": onChat(renameChat),
+		"POST /chats/{id}/delete": onChat(removeChat), "POST /chats/{id}/resume": onChat(resumeChat),
+		"GET /chats/{id}/undo": showUndo, "POST /chats/{id}/undo": showUndo,
+		"GET /chats/{id}/export": withID(exportChat), "GET /offers": listOffers,
+		"GET /approvals/{id}/edit": withID(showEdit), "POST /approvals/{id}/edit": withID(showEdit),
+		"POST /approvals/{id}": withID(decideCalls), "POST /questions/{id}": withID(answerQuestion),
+		"POST /calls/{id}": withID(resolveCall), "POST /inbox/{id}": withID(changeItem),
+		"GET /inbox/{id}": showPage("inbox", loadInbox), "GET /runs/{id}/calls/{call}": showPage("run", loadRun),
+		"GET /search": showPage("search", loadSearch), "GET /stream": s.streamPages,
+		"POST /appearance": setAppearance, "GET /more": showPage("more", loadMore),
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
+	addPage(s, "/inbox", "inbox", loadInbox, "empty", "kinds", "detail")
+	addPage(s, "/runs", "runs", loadRuns, "no-runs")
+	addPage(s, "/runs/{id}", "run", loadRun, "run-state", "strip", "scale", "call-page")
+	addPage(s, "/dashboard", "dashboard", loadDashboard, "dashboard")
 	s.addWidgets()
 	s.addSettings()
 	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
@@ -227,10 +231,14 @@ type problem struct {
 
 func (v *visit) writeProblem(err error) {
 	code := regie.CodeOf(err)
-	v.w.Header().Set("Content-Type", "application/problem+json")
+	v.writeJSON(httpread.Status(code), "application/problem+json", problem{code, v.text.Error(err)})
+}
+
+func (v *visit) writeJSON(status int, kind string, data any) {
+	v.w.Header().Set("Content-Type", kind)
 	v.w.Header().Set("Cache-Control", "no-store")
-	v.w.WriteHeader(httpread.Status(code))
-	_ = json.NewEncoder(v.w).Encode(problem{code, v.text.Error(err)}) // the client has gone if this fails
+	v.w.WriteHeader(status)
+	_ = json.NewEncoder(v.w).Encode(data) // the client has gone if this fails
 }
 
 // showError answers with an error: a page, or JSON for the page's module.
@@ -273,6 +281,26 @@ func (v *visit) next() string {
 // id returns the id of the path.
 func (v *visit) id() (regie.ID, error) { return regie.ParseID(v.r.PathValue("id")) }
 
+// withID makes a handler of a function that takes the id of the path.
+func withID(serve func(v *visit, id regie.ID) error) func(*visit) error {
+	return func(v *visit) error {
+		id, err := v.id()
+		if err != nil {
+			return err
+		}
+		return serve(v, id)
+	}
+}
+
+// finishForm answers a form: with the page to, or again with its own page and the problem at the
+// item that the form is about.
+func (v *visit) finishForm(about string, err error, to string) error {
+	if err != nil {
+		return v.failForm(about, err)
+	}
+	return v.done(to)
+}
+
 // render writes a page.
 func (v *visit) render(status int, name string, data any) {
 	var page bytes.Buffer
@@ -289,23 +317,18 @@ func (v *visit) render(status int, name string, data any) {
 }
 
 // fragment renders a part of a page.
-func (v *visit) fragment(name string, data any) (string, error) {
+func (v *visit) fragment(name string, data any) (template.HTML, error) {
 	var out strings.Builder
 	err := v.templates().ExecuteTemplate(&out, name, data)
-	return out.String(), err
+	return template.HTML(out.String()), err //nolint:gosec // a template has made it
 }
 
-func (v *visit) templates() *template.Template {
-	if v.text.Language() == "fr" {
-		return templatesFrench()
-	}
-	return templatesEnglish()
-}
+func (v *visit) templates() *template.Template { return templates[v.text.Language()]() }
 
-var (
-	templatesEnglish = sync.OnceValue(func() *template.Template { return parseTemplates("en") })
-	templatesFrench  = sync.OnceValue(func() *template.Template { return parseTemplates("fr") })
-)
+var templates = map[string]func() *template.Template{
+	"en": sync.OnceValue(func() *template.Template { return parseTemplates("en") }),
+	"fr": sync.OnceValue(func() *template.Template { return parseTemplates("fr") }),
+}
 
 // parseTemplates binds the templates to a language.
 func parseTemplates(language string) *template.Template {
@@ -320,7 +343,7 @@ func parseTemplates(language string) *template.Template {
 		"percent": func(a, b int64) float64 { return 100 * ratio(a, b) },
 		"sum":     func(a, b int64) int64 { return a + b },
 		"dollars": func(amount int64) string { return formatDollars(text.Printer, amount) },
-		"span":    func(us int64) string { return formatSpan(text.Printer, time.Duration(us)*time.Microsecond) },
+		"span":    func(us int64) string { return formatMicros(text.Printer, us) },
 		"age":     func(w store.Waiting) string { return formatSpan(text.Printer, w.Age(time.Now())) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours

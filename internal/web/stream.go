@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -27,14 +29,48 @@ const (
 	goneEvent = "event: gone\ndata: {}\n\n"
 )
 
-// snapshot is all that a page shows and may change.
+// snapshot is all that a page shows and may change. Session is the one whose events it follows;
+// zero: none.
 type snapshot struct {
-	Title   string
-	Say     string // for role=status
-	Seq     int64
-	Items   []item
-	Regions []item
-	Grows   bool // with the time, without news
+	Title          string
+	Say            string // for role=status
+	Seq            int64
+	Items, Regions []item
+	Grows          bool // with the time, without news
+	Session        regie.ID
+	every          time.Duration // for which news of other chats are gathered; 0: pauseOthers
+}
+
+func (s *snapshot) currentSnapshot() *snapshot { return s }
+
+// livePage is a page that its stream keeps current: each has a frame, which has a snapshot.
+type livePage interface{ currentSnapshot() *snapshot }
+
+// addPage adds a page, and the stream of its changes.
+func addPage[P livePage](s *Site, path, name string, load func(context.Context, *visit) (P, error), regions ...string) {
+	regions = append(regions, "nav", "tabs")
+	s.mux.HandleFunc("GET "+path, s.handle(showPage(name, load)))
+	s.mux.HandleFunc("GET "+path+"/stream", s.handle(func(v *visit) error {
+		return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
+			page, err := load(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			shown := page.currentSnapshot()
+			err = shown.addRegions(v, page, regions...)
+			return shown, err
+		})
+	}))
+}
+
+func showPage[P any](name string, load func(context.Context, *visit) (P, error)) func(*visit) error {
+	return func(v *visit) error {
+		page, err := load(v.r.Context(), v)
+		if err == nil {
+			v.render(http.StatusOK, name, page)
+		}
+		return err
+	}
 }
 
 // update is the difference of two snapshots as the page's module reads it. Items lists the ids in
@@ -48,11 +84,13 @@ type update struct {
 
 // live is the reply that streams in.
 type live struct {
-	ID     string `json:"id"`
-	Blocks []struct {
-		Index int           `json:"i"`
-		HTML  template.HTML `json:"html"`
-	} `json:"blocks"`
+	ID     string      `json:"id"`
+	Blocks []liveBlock `json:"blocks"`
+}
+
+type liveBlock struct {
+	Index int           `json:"i"`
+	HTML  template.HTML `json:"html"`
 }
 
 // pageStream sends what changes of a page.
@@ -77,11 +115,7 @@ type note struct {
 }
 
 // streamChat streams what changes of a chat.
-func (s *Site) streamChat(v *visit) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func streamChat(v *visit, id regie.ID) error {
 	after, _ := strconv.ParseInt(v.r.URL.Query().Get("after"), 10, 64) // 0 for what is no number
 	if last, err := strconv.ParseInt(v.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
 		after = last
@@ -92,7 +126,7 @@ func (s *Site) streamChat(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		shown := &snapshot{Title: page.Title, Say: page.Status.Word, Seq: page.Head, Items: page.Items}
+		shown := &page.snapshot
 		if worked = worked || page.Busy; worked && !page.Busy && page.Answered {
 			shown.Say = v.text.T("Answer ready")
 		}
@@ -104,44 +138,19 @@ func (s *Site) streamChat(v *visit) error {
 	})
 }
 
-// streamInbox streams what changes of the inbox.
-func (s *Site) streamInbox(v *visit) error {
-	return v.stream(-1, regie.ID{}, func(ctx context.Context) (*snapshot, error) {
-		page, err := v.loadInbox(ctx, v.r.URL.Query().Get("id"), "")
-		if err != nil {
-			return nil, err
-		}
-		shown := &snapshot{Title: page.Title, Items: page.Items}
-		if page.Waiting > 0 && page.Kind == "" {
-			shown.Say = v.text.T("Needs you: %s", page.First)
-		}
-		err = shown.addRegions(v, page, "nav", "tabs", "empty", "kinds", "detail")
-		return shown, err
-	})
-}
-
 // addRegions renders the parts of a page that are no list: templates by their names.
 func (s *snapshot) addRegions(v *visit, page any, names ...string) error {
+	b := &thread{v: v}
 	for _, name := range names {
-		html, err := v.fragment("region-"+name, page)
-		if err != nil {
-			return err
-		}
-		s.Regions = append(s.Regions, item{name, template.HTML(html)}) //nolint:gosec // a template has made it
+		b.add(name, "region-"+name, page)
 	}
-	return nil
+	s.Regions = b.items
+	return b.err
 }
 
 // stream sends what changes until the client leaves or the server stops. after is what the client
 // shows already: where nothing came since, only what changes from now on is sent.
 func (v *visit) stream(after int64, session regie.ID, load func(context.Context) (*snapshot, error)) error {
-	return streamEvery(v, pauseOthers, after, session, load)
-}
-
-// streamEvery is stream with the time for which news of other chats are gathered.
-func streamEvery(v *visit, every time.Duration, after int64, session regie.ID,
-	load func(context.Context) (*snapshot, error),
-) error {
 	stays, done, err := access.Stay(v.r.Context(), nil)
 	if err != nil {
 		return err
@@ -149,8 +158,7 @@ func streamEvery(v *visit, every time.Duration, after int64, session regie.ID,
 	defer done()
 	ctx, cancel := context.WithCancel(stays)
 	defer cancel()
-	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, every: every}
-	p.sent = map[string]template.HTML{}
+	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{}}
 	first, err := load(ctx)
 	if regie.CodeOf(err) == regie.CodeNotFound {
 		startStream(v.w)
@@ -167,20 +175,15 @@ func streamEvery(v *visit, every time.Duration, after int64, session regie.ID,
 		}
 		p.remember(&shown)
 	}
+	p.every, session = cmp.Or(first.every, pauseOthers), cmp.Or(session, first.Session)
 	startStream(v.w)
 	v.site.Open(1)
 	defer v.site.Open(-1)
 	notes, others := make(chan note), make(chan struct{}, 1)
-	finished := make(chan struct{}, 2)
-	go func() {
-		v.follow(ctx, session, first.Seq, notes)
-		finished <- struct{}{}
-	}()
-	go func() {
-		v.watch(ctx, others)
-		finished <- struct{}{}
-	}()
-	defer func() { cancel(); <-finished; <-finished }()
+	var feeds sync.WaitGroup
+	feeds.Go(func() { v.follow(ctx, session, first.Seq, notes) })
+	feeds.Go(func() { v.watch(ctx, others) })
+	defer func() { cancel(); feeds.Wait() }()
 	if err := p.sendChanges(first); err != nil {
 		return nil // the client has gone
 	}
@@ -351,7 +354,7 @@ func (p *pageStream) sendChanges(now *snapshot) error {
 	if p.id != "" {
 		out.Items = append(out.Items, p.id)
 	}
-	return p.send("sync", strconv.FormatInt(now.Seq, 10), out)
+	return p.send("sync\nid: "+strconv.FormatInt(now.Seq, 10), out)
 }
 
 // sendLive sends the blocks of the reply that are new or changed: all but the last one are
@@ -364,26 +367,21 @@ func (p *pageStream) sendLive() error {
 	out := live{ID: p.id}
 	for i, html := range renderBlocks(p.text, from) {
 		if n := from + i; n == len(p.blocks) || p.blocks[n] != html {
-			out.Blocks = append(out.Blocks, struct {
-				Index int           `json:"i"`
-				HTML  template.HTML `json:"html"`
-			}{n, html})
+			out.Blocks = append(out.Blocks, liveBlock{n, html})
 			p.blocks = append(p.blocks[:n], html)
 		}
 	}
 	if len(out.Blocks) == 0 {
 		return nil
 	}
-	return p.send("live", "", out)
+	return p.send("live", out)
 }
 
-func (p *pageStream) send(event, id string, data any) error {
+// send sends an event: its name, and its id where it has one.
+func (p *pageStream) send(event string, data any) error {
 	body, err := json.Marshal(data)
 	if err != nil {
 		return err
-	}
-	if id != "" {
-		event = event + "\nid: " + id
 	}
 	return p.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, body))
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/sanitize"
@@ -44,6 +43,7 @@ type thread struct {
 	undone  bool // what is added is no longer part of the conversation
 	group   *callGroup
 	plan    []planStep
+	needs   []need
 	changes []string // paths of files that calls changed
 	err     error
 }
@@ -56,42 +56,31 @@ type planStep struct {
 
 // callGroup is calls in a row.
 type callGroup struct {
-	ID       string
-	Title    string
-	Calls    []callRow
-	Open     bool
-	Duration time.Duration
-	Meta     string
+	ID, Title, Meta string
+	Calls           []callRow
+	Open            bool
+	Duration        int64 // in microseconds
 }
 
 // callRow is one call.
 type callRow struct {
-	ID                regie.ID
-	Tool, Sentence    string
-	Chip              chip
-	Meta              string
-	Decided           string // by whom, after an approval
-	Arguments         string
-	Executed          string
-	Head, Rest, Error string
-	Stale             string // in words
-	Hidden            int    // lines of Rest
-	Run               regie.ID
+	ID, Run                         regie.ID
+	Chip                            chip
+	Tool, Sentence, Meta            string
+	Arguments, Executed, Head, Rest string
+	Error, Stale                    string
+	Decided                         string // by whom, after an approval
+	Hidden                          int    // lines of Rest
 }
 
 // bubble is a message.
 type bubble struct {
-	ID, ClientID string
-	At           time.Time
-	Text         string
-	Rich         []regie.Segment
-	Blocks       []template.HTML
-	Images       []*regie.Attachment
-	Chat         string // the path of the chat
-	Pending      bool
-	MessageID    regie.ID
-	Superseded   bool
-	Form         formOf
+	ID         string
+	Message    *store.MessageView
+	Text, Chat string // Chat is its path
+	Blocks     []template.HTML
+	Pending    bool
+	Form       formOf
 }
 
 // formOf is what a form in an item needs.
@@ -111,7 +100,7 @@ func (b *thread) add(id, name string, data any) {
 	if err != nil && b.err == nil {
 		b.err = err
 	}
-	b.items = append(b.items, item{id, template.HTML(html)}) //nolint:gosec // a template has made it
+	b.items = append(b.items, item{id, html})
 }
 
 // build makes the items of messages in their order.
@@ -157,31 +146,33 @@ func (b *thread) fold(from int) int {
 
 func (b *thread) message(m *store.MessageView) {
 	id := "m-" + strconv.FormatInt(m.Seq, 10)
-	show := bubble{ID: id, ClientID: m.Message.ClientID, At: m.Time, Superseded: m.Superseded}
 	switch {
 	case m.Message.Sender == regie.SenderUser:
 		b.endGroup()
-		show.Text, show.Rich = personText(&m.Message), m.Message.Rich
-		show.Images, show.Chat = m.Message.Attachments(), b.chat
-		b.add(id, "item-person", show)
+		b.person(id, m, false)
 	case m.Message.AI != nil:
-		if text := m.Message.AI.Text(); strings.TrimSpace(text) != "" {
-			b.endGroup()
-			show.Blocks = renderBlocks(text, 0)
-			b.add(id, "item-agent", show)
-		}
+		b.answer(id, m, m.Message.AI.Text())
 		b.calls(id, m.Calls)
-		if after := m.Message.AI.PostText; strings.TrimSpace(after) != "" {
-			b.endGroup()
-			show.ID, show.Blocks = id+"-post", renderBlocks(after, 0)
-			b.add(show.ID, "item-agent", show)
-		}
+		b.answer(id+"-post", m, m.Message.AI.PostText)
 	case m.Message.Text != "":
-		b.endGroup()
-		show.Blocks = renderBlocks(m.Message.Text, 0)
-		b.add(id, "item-agent", show)
+		b.answer(id, m, m.Message.Text)
 	case m.Message.System != nil:
 		b.system(id, m)
+	}
+}
+
+// person adds a message of the person; pending: it waits for its turn.
+func (b *thread) person(id string, m *store.MessageView, pending bool) {
+	b.add(id, "item-person", bubble{
+		ID: id, Message: m, Text: personText(&m.Message), Chat: b.chat, Pending: pending, Form: b.form(id),
+	})
+}
+
+// answer adds text of an agent, where there is some.
+func (b *thread) answer(id string, m *store.MessageView, text string) {
+	if strings.TrimSpace(text) != "" {
+		b.endGroup()
+		b.add(id, "item-agent", bubble{ID: id, Message: m, Blocks: renderBlocks(text, 0)})
 	}
 }
 
@@ -236,7 +227,7 @@ func (b *thread) calls(id string, calls []regie.Call) {
 			}
 			row := b.v.callRow(c, a)
 			b.group.Calls = append(b.group.Calls, row)
-			b.group.Duration += time.Duration(c.DurationUS) * time.Microsecond
+			b.group.Duration += c.DurationUS
 			b.group.Open = b.group.Open || row.Chip.Class != "done" && row.Chip.Class != "open"
 		}
 	}
@@ -245,21 +236,36 @@ func (b *thread) calls(id string, calls []regie.Call) {
 	}
 }
 
+// need lists a card that waits for the person.
+func (b *thread) need(icon string, c *card) {
+	if c.Open {
+		b.needs = append(b.needs, need{c.ID, icon, c.Title})
+	}
+}
+
 // requests adds what one call asks of the person.
 func (b *thread) requests(c *regie.Call) {
 	if a := b.approvals[c.ID]; a != nil && !b.shown[a.ID] {
 		b.shown[a.ID] = true
 		b.endGroup()
-		b.approval(a)
+		asked := b.v.approvalCard(a)
+		b.need("warn", &asked.card)
+		if asked.Form = b.form(asked.ID); a.State != regie.ApprovalDecided || asked.Form.Problem != "" {
+			b.add(asked.ID, "item-approval", asked) // else its calls say who decided
+		}
 	}
 	if q := b.questions[c.ID]; q != nil {
 		b.endGroup()
-		b.question(q)
+		asked := b.v.questionCard(q)
+		b.need("ask", &asked.card)
+		asked.Form = b.form(asked.ID)
+		b.add(asked.ID, "item-question", asked)
 	}
 	if c.State == regie.CallUnknown && c.Resolution == nil {
 		b.endGroup()
-		id := "u-" + c.ID.String()
-		b.add(id, "item-unknown", unknownCard{id, b.v.callRow(c, nil), b.form(id)})
+		asked := b.v.unknownCard(c)
+		asked.Form = b.form(asked.ID)
+		b.add(asked.ID, "item-unknown", asked)
 	}
 }
 
@@ -269,9 +275,8 @@ func (b *thread) endGroup() {
 	}
 	g := b.group
 	b.group = nil
-	g.Title, g.Meta = countCalls(b.v.text, len(g.Calls)), ""
-	if g.Duration >= time.Millisecond {
-		g.Meta = formatSpan(b.v.text, g.Duration)
+	if g.Title = countCalls(b.v.text, len(g.Calls)); g.Duration >= 1000 {
+		g.Meta = formatMicros(b.v.text, g.Duration)
 	}
 	b.add(g.ID, "item-calls", g)
 }
@@ -280,13 +285,15 @@ func (b *thread) endGroup() {
 func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 	row := callRow{
 		ID: c.ID, Tool: sanitize.Line(c.Tool), Sentence: callSentence(v.text, c), Chip: callChip(v.text, c),
-		Run:       c.RoundID,
-		Arguments: showArguments([]byte(c.Arguments)), Error: callError(c),
+		Run: c.RoundID, Arguments: showArguments([]byte(c.Arguments)),
+	}
+	if c.Error != nil {
+		row.Error = sanitize.Strip(string(c.Error.Code) + ": " + c.Error.Message)
 	}
 	if asked != nil {
 		for i := range asked.Reviews {
 			if r := &asked.Reviews[i]; r.CallID == c.ID && !r.Preview.Sentence.IsZero() {
-				row.Sentence = capitalize(sanitize.Line(v.text.Sentence(r.Preview.Sentence)))
+				row.Sentence = capitalize(v.sayLine(r.Preview.Sentence))
 				if r.Decision != nil {
 					row.Decided = v.decisionWords(r.Decision)
 				}
@@ -309,19 +316,12 @@ func (v *visit) callRow(c *regie.Call, asked *regie.Approval) callRow {
 		row.Rest, row.Hidden = strings.Join(lines[headLines:], "\n"), len(lines)-headLines
 	}
 	if c.DurationUS >= 1000 {
-		row.Meta = formatSpan(v.text, time.Duration(c.DurationUS)*time.Microsecond)
+		row.Meta = formatMicros(v.text, c.DurationUS)
 	}
 	if c.Attempts > 1 {
 		row.Meta = v.text.T("%s attempts", strconv.Itoa(c.Attempts)) + " · " + row.Meta
 	}
 	return row
-}
-
-func callError(c *regie.Call) string {
-	if c.Error == nil {
-		return ""
-	}
-	return sanitize.Strip(string(c.Error.Code) + ": " + c.Error.Message)
 }
 
 // showArguments shows an object of plain values as lines, and else indented JSON.
@@ -343,48 +343,32 @@ func showArguments(arguments []byte) string {
 		lines = append(lines, name+": "+said)
 	}
 	slices.Sort(lines)
-	all := strings.Join(lines, "\n")
-	return sanitize.Strip(sanitize.Clip(all, maxShown))
+	return sanitize.Strip(sanitize.Clip(strings.Join(lines, "\n"), maxShown))
+}
+
+// roundFooter is the end of a round.
+type roundFooter struct {
+	*store.RoundSummary
+	ID, Took, Cost, CallWords, Note string
+	End                             chip
+	Ended                           bool   // with its answer
+	Chat                            string // its path; empty: the round was undone
+	Form                            formOf
 }
 
 // footer adds the end of a round: when, how long, what it cost, and why where it did not answer.
 func (b *thread) footer(r *store.RoundSummary) {
-	end, note := endChip(b.v.text, r.Round.End), ""
-	if !r.Round.EndNote.IsZero() {
-		note = sanitize.Line(b.v.text.Sentence(r.Round.EndNote))
+	end := roundFooter{
+		RoundSummary: r, ID: "r-" + r.Round.ID.String(),
+		End: endChip(b.v.text, r.Round.End), Ended: hasAnswered(r.Round.End),
+		Took: formatSpan(b.v.text, r.Round.EndedAt.Sub(r.Round.StartedAt)), Cost: formatCost(b.v.text, r.Spent),
+		Note: b.v.sayLine(r.Round.EndNote), Form: b.form(""),
 	}
-	calls := ""
 	if r.Calls > 0 {
-		calls = countCalls(b.v.text, r.Calls)
+		end.CallWords = countCalls(b.v.text, r.Calls)
 	}
-	chat := b.chat
-	if b.undone {
-		chat = ""
+	if !b.undone {
+		end.Chat = b.chat
 	}
-	id := "r-" + r.Round.ID.String()
-	b.add(id, "item-footer", struct {
-		ID                string
-		Round             regie.ID
-		At                time.Time
-		Took, Cost, Calls string
-		End               chip
-		Ended             bool // with its answer
-		Note              string
-		Chat              string // its path; empty: the round was undone
-		Form              formOf
-	}{
-		id, r.Round.ID, r.Round.EndedAt, formatSpan(b.v.text, r.Round.EndedAt.Sub(r.Round.StartedAt)),
-		formatCost(b.v.text, r.Spent), calls, end,
-		r.Round.End == regie.EndAnswered || r.Round.End == regie.EndCompleted, note, chat, b.form(id),
-	})
-}
-
-// pending adds a message that waits for its turn.
-func (b *thread) pending(m *store.MessageView) {
-	id := "p-" + m.Message.ID.String()
-	b.add(id, "item-person", bubble{
-		ID: id, ClientID: m.Message.ClientID, At: m.Time, Pending: true,
-		Text: personText(&m.Message), Rich: m.Message.Rich, Images: m.Message.Attachments(), Chat: b.chat,
-		MessageID: m.Message.ID, Form: b.form(id),
-	})
+	b.add(end.ID, "item-footer", end)
 }

@@ -101,13 +101,14 @@ type bar struct{ Class, X, Width string }
 
 // timelineRow is a line of a timeline: an exchange, a call or a wait.
 type timelineRow struct {
-	ID, Class, Icon, Word, Text, Link string
-	Exchange, Current, Problem        bool
-	Bars                              []bar
-	Ticks                             []tick
-	Note, NoteX                       string // next to the bars
-	Left                              bool   // of NoteX
-	Time, Cost                        string
+	chip
+	ID, Text, Link             string
+	Exchange, Current, Problem bool
+	Bars                       []bar
+	Ticks                      []tick
+	Note, NoteX                string // next to the bars
+	Left                       bool   // of NoteX
+	Time, Cost                 string
 
 	at    time.Time
 	spans []classedSpan
@@ -130,15 +131,14 @@ type timeline struct {
 	seen      map[regie.ID]bool // approvals
 }
 
-func (l *timeline) add(row timelineRow) { l.rows = append(l.rows, row) }
-
 // exchange adds a model call with its failed attempts.
 func (l *timeline) exchange(x *store.ExchangeView) {
 	t := l.v.text
 	row := timelineRow{
-		ID: "x-" + strconv.Itoa(x.Number), Icon: "spark", Text: t.T("Exchange %d", x.Number), Exchange: true,
+		ID: "x-" + strconv.Itoa(x.Number), Text: t.T("Exchange %d", x.Number), Exchange: true,
 		Cost: formatCost(t, regie.Spending{Cost: x.Money.Cost, Known: x.Money.Known}), at: x.OpenedAt,
-		Link: l.run + "?view=steps#x-" + strconv.Itoa(x.Number),
+		Link: l.run + "?view=steps#x-" + strconv.Itoa(x.Number), Problem: x.State == regie.ExchangeFailed,
+		chip: exchangeChips[x.State].translateChip(t),
 	}
 	for i := range x.Attempts {
 		a := &x.Attempts[i]
@@ -151,18 +151,17 @@ func (l *timeline) exchange(x *store.ExchangeView) {
 	took := time.Duration(x.ModelUS) * time.Microsecond
 	switch x.State {
 	case regie.ExchangeReplied:
+		row.chip = chip{Icon: "spark"}
+	case regie.ExchangeOpen:
+		took, row.Cost = l.now.Sub(x.OpenedAt), ""
+	}
+	if x.State != regie.ExchangeFailed {
 		row.spans = append(row.spans, classedSpan{span{x.OpenedAt, x.OpenedAt.Add(took)}, "model"})
-	case regie.ExchangeFailed:
-		row.Class, row.Icon, row.Word, row.Problem = "bad", "cross", t.T("Failed"), true
-	default:
-		took = l.now.Sub(x.OpenedAt)
-		row.Class, row.Icon, row.Word, row.Cost = "work", "spin", t.T("Running"), ""
-		row.spans = append(row.spans, classedSpan{span{x.OpenedAt, l.now}, "model"})
 	}
 	if row.Time = formatSpan(t, took); x.ModelUS == 0 && x.State != regie.ExchangeOpen {
 		row.Time, row.Cost = "", ""
 	}
-	l.add(row)
+	l.rows = append(l.rows, row)
 	for i := range x.Calls {
 		l.call(&x.Calls[i])
 	}
@@ -173,8 +172,7 @@ func (l *timeline) call(c *regie.Call) {
 	t, asked := l.v.text, l.asked[c.ID]
 	shown := l.v.callRow(c, asked)
 	row := timelineRow{
-		ID: "c-" + c.ID.String(), Text: capitalize(shown.Sentence),
-		Class: shown.Chip.Class, Icon: shown.Chip.Icon, Word: shown.Chip.Word,
+		ID: "c-" + c.ID.String(), Text: capitalize(shown.Sentence), chip: shown.Chip,
 		Link: l.run + "/calls/" + c.ID.String(), at: cmp.Or(c.StartedAt, c.SettledAt, c.ProposedAt),
 		Problem: shown.Chip.Class == "bad" || shown.Chip.Class == "unknown",
 	}
@@ -188,7 +186,7 @@ func (l *timeline) call(c *regie.Call) {
 	}
 	switch q := l.questions[c.ID]; {
 	case q != nil:
-		l.wait(row.ID, row.Text, q.CreatedAt, cmp.Or(c.SettledAt, time.Time{}))
+		l.wait(row.ID, row.Text, q.CreatedAt, c.SettledAt)
 		l.rows[len(l.rows)-1].Link = row.Link
 		return
 	case c.StartedAt.IsZero() && c.Kind == regie.KindQuery && c.DurationUS > 0:
@@ -208,7 +206,7 @@ func (l *timeline) call(c *regie.Call) {
 	if c.Attempts > 1 {
 		row.Note = t.T("%s attempts", strconv.Itoa(c.Attempts))
 	}
-	l.add(row)
+	l.rows = append(l.rows, row)
 }
 
 func decidedBy(a *regie.Approval) string {
@@ -222,15 +220,15 @@ func decidedBy(a *regie.Approval) string {
 
 // wait adds a wait, which is still open where it has no end.
 func (l *timeline) wait(id, text string, from, to time.Time) {
-	row := timelineRow{ID: id, Class: "you", Icon: "warn", Text: text, Word: l.v.text.T("Waits for you"), at: from}
+	row := timelineRow{ID: id, Text: text, chip: chip{"you", "warn", l.v.text.T("Waits for you")}, at: from}
 	if !to.IsZero() {
-		row.Class, row.Icon, row.Word = "", "clock", l.v.text.T("Waited")
+		row.chip = chip{"", "clock", l.v.text.T("Waited")}
 	}
 	to = cmp.Or(to, l.now)
 	row.Time = formatSpan(l.v.text, to.Sub(from))
 	row.Note, row.spans = row.Time, []classedSpan{{span{from, to}, "wait"}}
 	l.waits = append(l.waits, span{from, to})
-	l.add(row)
+	l.rows = append(l.rows, row)
 }
 
 // scale puts the rows in the order of time, with the gaps that nothing explains, and draws their

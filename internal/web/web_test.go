@@ -59,9 +59,6 @@ func TestChips(t *testing.T) {
 		for _, end := range constants(t, "RoundEnd") {
 			check(end, endChip(text, regie.RoundEnd(end)))
 		}
-		for _, state := range constants(t, "RoundState") {
-			check(state, roundChip(text, &regie.Round{State: regie.RoundState(state), End: regie.EndAnswered}))
-		}
 		for _, state := range constants(t, "CallState") {
 			check(state, callChip(text, &regie.Call{State: regie.CallState(state), NotRun: regie.NotRunDenied}))
 		}
@@ -200,20 +197,20 @@ func TestTimescale(t *testing.T) {
 	}
 }
 
-// TestLaterTime is until when items are set aside.
-func TestLaterTime(t *testing.T) {
+// TestLaterChoices is until when items are set aside.
+func TestLaterChoices(t *testing.T) {
 	t.Parallel()
 	day := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 0, 0, 0, time.Local) } //nolint:gosmopolitan // as its reader has it
 	for name, c := range map[string]struct {
-		choice    string
+		choice    int
 		now, want time.Time
 	}{
-		"an hour": {"hour", day(24, 9), day(24, 10)}, "the afternoon": {"afternoon", day(24, 9), day(24, 14)},
-		"the next afternoon": {"afternoon", day(24, 15), day(25, 14)}, "tomorrow": {"tomorrow", day(24, 23), day(25, 9)},
-		"on a Tuesday": {"monday", day(24, 9), day(30, 9)}, "on a Monday": {"monday", day(23, 8), day(30, 9)},
-		"on a Sunday": {"monday", day(29, 8), day(30, 9)}, "none": {"", day(24, 9), day(24, 9)},
+		"an hour": {0, day(24, 9), day(24, 10)}, "the afternoon": {1, day(24, 9), day(24, 14)},
+		"the next afternoon": {1, day(24, 15), day(25, 14)}, "tomorrow": {2, day(24, 23), day(25, 9)},
+		"on a Tuesday": {3, day(24, 9), day(30, 9)}, "on a Monday": {3, day(23, 8), day(30, 9)},
+		"on a Sunday": {3, day(29, 8), day(30, 9)},
 	} {
-		if got := laterTime(c.choice, c.now); !got.Equal(c.want) {
+		if got := laterChoices(i18n.New("en"), c.now)[c.choice].At; !got.Equal(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
@@ -18,131 +20,116 @@ type chip struct{ Class, Icon, Word string }
 // lamp is the state of a chat in the navigation: a shape, and the word for it.
 type lamp struct{ Class, Word string }
 
+// chipWords is a chip before its word is translated.
+type chipWords struct {
+	class, icon string
+	word        regie.Sentence
+}
+
+func (c chipWords) translateChip(t *i18n.Printer) chip {
+	return chip{c.class, c.icon, t.Sentence(c.word)}
+}
+
+var sessionChips = map[regie.SessionState]chipWords{
+	regie.SessionActive:            {"work", "spark", regie.Say("Working")},
+	regie.SessionQueued:            {"", "clock", regie.Say("Queued")},
+	regie.SessionWaitingValidation: {"you", "warn", regie.Say("Needs you")},
+	regie.SessionWaitingNetwork:    {"", "waves", regie.Say("No network")},
+	regie.SessionWaitingProvider:   {"", "clock", regie.Say("Waits for its provider")},
+	regie.SessionWaitingTask:       {"", "clock", regie.Say("Waits for a task")},
+	regie.SessionPaused:            {"", "pause", regie.Say("Paused")},
+	regie.SessionClosed:            {"", "tick", regie.Say("Closed")},
+}
+
 // sessionChip returns the chip of a session.
 func sessionChip(t *i18n.Printer, s *store.SessionSummary) chip {
-	switch s.State {
-	case regie.SessionActive:
-		return chip{"work", "spark", t.T("Working")}
-	case regie.SessionQueued:
-		if s.QueuePosition > 0 {
-			return chip{"", "clock", t.T("Queued, place %s", strconv.Itoa(s.QueuePosition))}
-		}
-		return chip{"", "clock", t.T("Queued")}
-	case regie.SessionWaitingValidation:
-		return chip{"you", "warn", t.T("Needs you")}
-	case regie.SessionWaitingResponse:
+	switch {
+	case s.State == regie.SessionQueued && s.QueuePosition > 0:
+		return chip{"", "clock", t.T("Queued, place %s", strconv.Itoa(s.QueuePosition))}
+	case s.State == regie.SessionWaitingResponse: // the same word in French, which none of Say may be
 		return chip{"you", "ask", t.T("Question")}
-	case regie.SessionWaitingNetwork:
-		return chip{"", "waves", t.T("No network")}
-	case regie.SessionWaitingProvider:
-		return chip{"", "clock", t.T("Waits for its provider")}
-	case regie.SessionWaitingTask:
-		return chip{"", "clock", t.T("Waits for a task")}
-	case regie.SessionPaused:
-		return chip{"", "pause", t.T("Paused")}
-	case regie.SessionClosed:
-		return chip{"", "tick", t.T("Closed")}
-	default:
-		if s.LastEnd == "" || s.LastEnd == regie.EndAnswered || s.LastEnd == regie.EndCompleted {
-			return chip{"", "ring", t.T("Idle")}
-		}
-		return endChip(t, s.LastEnd)
 	}
+	if known, found := sessionChips[s.State]; found {
+		return known.translateChip(t)
+	}
+	if s.LastEnd == "" || hasAnswered(s.LastEnd) {
+		return chip{"", "ring", t.T("Idle")}
+	}
+	return endChip(t, s.LastEnd)
+}
+
+// hasAnswered reports whether a round ended with its answer.
+func hasAnswered(end regie.RoundEnd) bool {
+	return end == regie.EndAnswered || end == regie.EndCompleted
+}
+
+var endChips = map[regie.RoundEnd]chipWords{
+	regie.EndAnswered:      {"", "tick", regie.Say("Answered")},
+	regie.EndCompleted:     {"", "tick", regie.Say("Completed")},
+	regie.EndLimit:         {"you", "warn", regie.Say("Limit reached")},
+	regie.EndEarlyStop:     {"you", "warn", regie.Say("Stopped early")},
+	regie.EndDenied:        {"", "cross", regie.Say("Denied")},
+	regie.EndInterrupted:   {"", "pause", regie.Say("Interrupted")},
+	regie.EndStopped:       {"", "stop", regie.Say("Stopped")},
+	regie.EndProviderError: {"bad", "cross", regie.Say("Model error")},
+	regie.EndNoProgress:    {"bad", "cross", regie.Say("No progress")},
+	regie.EndWatchdog:      {"bad", "cross", regie.Say("Stopped: no activity")},
+	regie.EndClientTools:   {"", "clock", regie.Say("Waits for the client")},
 }
 
 // endChip returns the chip of why a round ended.
 func endChip(t *i18n.Printer, end regie.RoundEnd) chip {
-	switch end {
-	case regie.EndAnswered:
-		return chip{"", "tick", t.T("Answered")}
-	case regie.EndCompleted:
-		return chip{"", "tick", t.T("Completed")}
-	case regie.EndLimit:
-		return chip{"you", "warn", t.T("Limit reached")}
-	case regie.EndEarlyStop:
-		return chip{"you", "warn", t.T("Stopped early")}
-	case regie.EndDenied:
-		return chip{"", "cross", t.T("Denied")}
-	case regie.EndInterrupted:
-		return chip{"", "pause", t.T("Interrupted")}
-	case regie.EndStopped:
-		return chip{"", "stop", t.T("Stopped")}
-	case regie.EndProviderError:
-		return chip{"bad", "cross", t.T("Model error")}
-	case regie.EndNoProgress:
-		return chip{"bad", "cross", t.T("No progress")}
-	case regie.EndWatchdog:
-		return chip{"bad", "cross", t.T("Stopped: no activity")}
-	case regie.EndClientTools:
-		return chip{"", "clock", t.T("Waits for the client")}
-	default:
-		return chip{"", "ring", string(end)}
+	if known, found := endChips[end]; found {
+		return known.translateChip(t)
 	}
+	return chip{"", "ring", string(end)}
 }
 
-// roundChip returns the chip of a round.
-func roundChip(t *i18n.Printer, r *regie.Round) chip {
-	switch r.State {
-	case regie.RoundRunning:
-		return chip{"work", "spark", t.T("Working")}
-	case regie.RoundWaiting:
-		return chip{"", "clock", t.T("Waits")}
-	default:
-		return endChip(t, r.End)
-	}
+var callChips = map[regie.CallState]chipWords{
+	regie.CallProposed:         {"open", "ring", regie.Say("Proposed")},
+	regie.CallApproved:         {"open", "ring", regie.Say("Allowed")},
+	regie.CallAwaitingApproval: {"you", "warn", regie.Say("Asks")},
+	regie.CallStarted:          {"work", "spin", regie.Say("Running")},
+	regie.CallSucceeded:        {"done", "tick", regie.Say("Done")},
+	regie.CallFailed:           {"bad", "cross", regie.Say("Failed")},
+	regie.CallUnknown:          {"unknown", "lozenge", regie.Say("Outcome unknown")},
+}
+
+var exchangeChips = map[regie.ExchangeState]chipWords{
+	regie.ExchangeOpen:    {"work", "spin", regie.Say("Running")},
+	regie.ExchangeReplied: {"done", "tick", regie.Say("Done")},
+	regie.ExchangeFailed:  {"bad", "cross", regie.Say("Failed")},
 }
 
 // callChip returns the chip of a call.
 func callChip(t *i18n.Printer, c *regie.Call) chip {
-	switch c.State {
-	case regie.CallProposed:
-		return chip{"open", "ring", t.T("Proposed")}
-	case regie.CallApproved:
-		return chip{"open", "ring", t.T("Allowed")}
-	case regie.CallAwaitingApproval:
-		return chip{"you", "warn", t.T("Asks")}
-	case regie.CallStarted:
-		return chip{"work", "spin", t.T("Running")}
-	case regie.CallSucceeded:
-		if store.ExitCode(c) != "" {
-			return chip{"bad", "cross", t.T("exit code %s", store.ExitCode(c))}
-		}
-		return chip{"done", "tick", t.T("Done")}
-	case regie.CallFailed:
-		return chip{"bad", "cross", t.T("Failed")}
-	case regie.CallUnknown:
-		return chip{"unknown", "lozenge", t.T("Outcome unknown")}
-	default:
-		return notRunChip(t, c.NotRun)
+	if code := store.ExitCode(c); c.State == regie.CallSucceeded && code != "" {
+		return chip{"bad", "cross", t.T("exit code %s", code)}
 	}
+	if known, found := callChips[c.State]; found {
+		return known.translateChip(t)
+	}
+	return notRunChip(t, c.NotRun)
+}
+
+var notRunWords = map[regie.NotRunCode]regie.Sentence{
+	regie.NotRunDenied:          regie.Say("denied"),
+	regie.NotRunExpired:         regie.Say("expired"),
+	regie.NotRunAntiLoop:        regie.Say("repeated"),
+	regie.NotRunOverLimit:       regie.Say("over the limit"),
+	regie.NotRunInterrupted:     regie.Say("interrupted"),
+	regie.NotRunSuperseded:      regie.Say("you changed course"),
+	regie.NotRunOutOfScope:      regie.Say("not its tool"),
+	regie.NotRunInvalid:         regie.Say("wrong arguments"),
+	regie.NotRunRepeatedFailure: regie.Say("failed before"),
 }
 
 // notRunChip returns the chip of a call that was not run.
 func notRunChip(t *i18n.Printer, code regie.NotRunCode) chip {
-	word := string(code)
-	switch code {
-	case regie.NotRunDuplicateInBatch, regie.NotRunCached:
+	if code == regie.NotRunDuplicateInBatch || code == regie.NotRunCached {
 		return chip{"open", "copy", t.T("Same as above")}
-	case regie.NotRunDenied:
-		word = t.T("denied")
-	case regie.NotRunExpired:
-		word = t.T("expired")
-	case regie.NotRunAntiLoop:
-		word = t.T("repeated")
-	case regie.NotRunOverLimit:
-		word = t.T("over the limit")
-	case regie.NotRunInterrupted:
-		word = t.T("interrupted")
-	case regie.NotRunSuperseded:
-		word = t.T("you changed course")
-	case regie.NotRunOutOfScope:
-		word = t.T("not its tool")
-	case regie.NotRunInvalid:
-		word = t.T("wrong arguments")
-	case regie.NotRunRepeatedFailure:
-		word = t.T("failed before")
 	}
-	return chip{"open", "cross", t.T("Not run: %s", word)}
+	return chip{"open", "cross", t.T("Not run: %s", t.Sentence(notRunWords[code]))}
 }
 
 // lampOf returns the lamp of a session.
@@ -160,33 +147,25 @@ func (v *visit) lampOf(s *store.SessionSummary) lamp {
 // callSentence says what a call does.
 func callSentence(t *i18n.Printer, c *regie.Call) string {
 	about := sanitize.Line(store.About(c))
+	said := map[string]regie.Sentence{
+		"session.update_plan":   regie.Say("Update the plan"),
+		"session.ask_user":      regie.Say("Ask a question"),
+		"files.read_file":       regie.Say("Read %s", about),
+		"files.write_file":      regie.Say("Write %s", about),
+		"files.edit_file":       regie.Say("Change %s", about),
+		"files.delete_file":     regie.Say("Delete %s", about),
+		"files.list_files":      regie.Say("List %s", about),
+		"files.search_text":     regie.Say("Search for %s", about),
+		"files.search_semantic": regie.Say("Search for %s", about),
+		"shell.shell_exec":      regie.Say("Run %s", about),
+	}[c.Tool]
 	switch {
 	case about == "" && c.Tool == "files.list_files":
 		return t.T("List files")
-	case c.Tool == "session.update_plan":
-		return t.T("Update the plan")
-	case c.Tool == "session.ask_user":
-		return t.T("Ask a question")
-	case about == "":
+	case about == "" && len(said.Args) > 0:
 		return sanitize.Line(c.Tool)
 	}
-	switch c.Tool {
-	case "files.read_file":
-		return t.T("Read %s", about)
-	case "files.write_file":
-		return t.T("Write %s", about)
-	case "files.edit_file":
-		return t.T("Change %s", about)
-	case "files.delete_file":
-		return t.T("Delete %s", about)
-	case "files.list_files":
-		return t.T("List %s", about)
-	case "files.search_text", "files.search_semantic":
-		return t.T("Search for %s", about)
-	case "shell.shell_exec":
-		return t.T("Run %s", about)
-	}
-	return about
+	return cmp.Or(t.Sentence(said), about, sanitize.Line(c.Tool))
 }
 
 // modeChoice is a mode as it is chosen.
@@ -198,22 +177,20 @@ type modeChoice struct {
 
 // modeChoices returns the modes of a chat.
 func modeChoices(t *i18n.Printer, chosen regie.Mode) []modeChoice {
-	out := make([]modeChoice, 0, len(regie.Modes()))
-	for _, mode := range regie.Modes() {
-		m := modeChoice{Mode: mode, Chosen: mode == chosen || chosen == "" && mode == regie.ModeAsk}
-		switch mode {
-		case regie.ModeAcceptEdits:
-			m.Name, m.About = t.T("Accept edits"), t.T("It changes files without asking, and asks before commands.")
-		case regie.ModePlan:
-			m.Name, m.About = t.T("Plan first"), t.T("It reads, and changes nothing until you approve its plan.")
-		case regie.ModeAuto:
-			m.Name, m.About = t.T("Auto"), t.T("It changes files and runs sandboxed commands without asking.")
-		default:
-			m.Name, m.About = t.T("Ask first"), t.T("It reads freely and asks before it changes anything.")
-		}
-		out = append(out, m)
+	out := []modeChoice{
+		{regie.ModeAsk, t.T("Ask first"), t.T("It reads freely and asks before it changes anything."), false},
+		{regie.ModeAcceptEdits, t.T("Accept edits"), t.T("It changes files without asking, and asks before commands."), false},
+		{regie.ModePlan, t.T("Plan first"), t.T("It reads, and changes nothing until you approve its plan."), false},
+		{regie.ModeAuto, t.T("Auto"), t.T("It changes files and runs sandboxed commands without asking."), false},
 	}
+	at := slices.IndexFunc(out, func(m modeChoice) bool { return m.Mode == chosen })
+	out[max(0, at)].Chosen = true
 	return out
+}
+
+// formatMicros formats microseconds.
+func formatMicros(t *i18n.Printer, us int64) string {
+	return formatSpan(t, time.Duration(us)*time.Microsecond)
 }
 
 // formatSpan formats how long something took.
@@ -253,21 +230,21 @@ func formatCost(t *i18n.Printer, s regie.Spending) string {
 	return t.T("cost unknown")
 }
 
+// sayLine translates a sentence that may hold words of others.
+func (v *visit) sayLine(s regie.Sentence) string { return sanitize.Line(v.text.Sentence(s)) }
+
 // sentences translates some.
 func sentences(v *visit, list []regie.Sentence) (out []string) {
 	for _, one := range list {
-		out = append(out, sanitize.Line(v.text.Sentence(one)))
+		out = append(out, v.sayLine(one))
 	}
 	return out
 }
 
 // capitalize begins a sentence with a capital letter.
 func capitalize(s string) string {
-	if s == "" {
-		return s
-	}
-	first, size := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[size:]
+	_, size := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:size]) + s[size:]
 }
 
 // countCalls says how many calls there are.
