@@ -82,6 +82,13 @@ func (b *tab) wait(expression string) {
 	}
 }
 
+// click clicks the first element that a selector names, which the stream may replace at any moment.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	quoted, _ := json.Marshal(selector)
+	b.wait(`(() => { const e = document.querySelector(` + string(quoted) + `); e?.click(); return e })()`)
+}
+
 // shows waits until the conversation shows a text.
 func (b *tab) shows(text string) {
 	b.t.Helper()
@@ -153,7 +160,7 @@ func TestBrowser(t *testing.T) {
 			other := &tab{t, second}
 			other.do(chromedp.Navigate(h.served.URL+"/inbox"), chromedp.WaitVisible(".card.you .primary"))
 			other.screens("inbox-" + language)
-			b.do(chromedp.Click(".card.you .primary"))
+			b.click(".card.you .primary")
 			b.shows("Tessier SARL")
 			b.wait(`document.querySelector(".turn.end") && !document.querySelector(".card")`)
 			other.wait(`!document.querySelector(".card") && document.querySelector("#empty h2")`)
@@ -165,7 +172,8 @@ func TestBrowser(t *testing.T) {
 			}
 			other.do(chromedp.Navigate(h.served.URL + "/runs"))
 			other.screens("runs-" + language)
-			other.do(chromedp.Click("table.list a"), chromedp.WaitVisible(".timeline .step"))
+			other.click("table.list a")
+			other.do(chromedp.WaitVisible(".timeline .step"))
 			other.screens("run-" + language)
 		})
 	}

@@ -26,7 +26,7 @@ func TestDashboard(t *testing.T) {
 			chat.begin("List the files twice")
 			chat.shows("One.")
 			b.wait(`document.querySelector(".figures .value")?.textContent == "1"`)
-			b.do(chromedp.Click("#t-runs summary"))
+			b.click("#t-runs summary")
 			chat.do(chromedp.SendKeys("#text", "Again\r"))
 			chat.shows("Two.")
 			b.wait(`document.querySelector(".figures .value")?.textContent == "2" && document.querySelector("#t-runs").open`)

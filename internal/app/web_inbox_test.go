@@ -148,11 +148,14 @@ func TestBrowser_Inbox(t *testing.T) {
 		return b.eval(`document.querySelectorAll(".waiting a")[` + n + `].getAttribute("href")`)
 	}
 	first, third := link("0"), link("2")
-	b.do(chromedp.Click(".later summary"), chromedp.WaitVisible(".later .menu-body button"))
+	b.click(".later summary")
+	b.do(chromedp.WaitVisible(".later .menu-body button"))
 	b.screens("inbox-item-fr")
-	b.do(chromedp.Click(`.later button[value="hour"]`), chromedp.WaitReady(`.current a[href="`+third+`"]`))
+	b.click(`.later button[value="hour"]`)
+	b.do(chromedp.WaitReady(`.current a[href="` + third + `"]`))
 	b.wait(`document.querySelectorAll(".waiting").length == 2`)
-	b.do(chromedp.Click(".card.you .primary"), chromedp.WaitReady(`.current a[href="`+first+`"]`))
+	b.click(".card.you .primary")
+	b.do(chromedp.WaitReady(`.current a[href="` + first + `"]`))
 	b.do(chromedp.Navigate(h.served.URL+"/search?q=tessier"), chromedp.WaitVisible("mark"))
 	b.screens("search-fr")
 	if os.Getenv("REGIE_SCREENS") != "" {
