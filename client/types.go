@@ -40,6 +40,12 @@ type (
 	PromptRequest = dispatch.PromptRequest
 	// ProviderModels is a configured provider with the models that it has.
 	ProviderModels = dispatch.ProviderModels
+	// NewProvider asks to store a provider.
+	NewProvider = dispatch.NewProvider
+	// ProviderEdit changes a stored provider.
+	ProviderEdit = dispatch.ProviderEdit
+	// ProviderFields are what can be changed of a stored provider.
+	ProviderFields = dispatch.ProviderFields
 	// ProviderView is a configured provider.
 	ProviderView = dispatch.ProviderView
 	// QueryRequest is a call of a query.

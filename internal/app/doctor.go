@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -26,6 +27,8 @@ const (
 	doctorServers = 5 * time.Second
 	// doctorEngine bounds how long the engine is waited for.
 	doctorEngine = 2 * time.Second
+	// doctorTime bounds an examination that somebody waits for in a browser.
+	doctorTime = 20 * time.Second
 )
 
 // Examine has the doctor look at everything (spec 10.1): it adds to the subject what only the
@@ -48,6 +51,16 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 		return box.Find(ctx)
 	}
 	return doctor.Examine(ctx, s)
+}
+
+// examine has the doctor look at this engine's machine.
+func (e *Engine) examine(ctx context.Context) doctor.Report {
+	ctx, cancel := context.WithTimeout(ctx, doctorTime)
+	defer cancel()
+	dir, _ := os.Getwd() // empty where it cannot be read
+	settings := e.config
+	settings.Origin = maps.Clone(settings.Origin)
+	return Examine(ctx, doctor.Subject{Config: settings, Env: os.Getenv, Dir: dir, CheckTime: doctorTime / 2})
 }
 
 // examinedProject looks at what a workspace holds for agents.

@@ -15,6 +15,7 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/index"
 	"github.com/regie-run/regie/internal/provider"
@@ -55,6 +56,11 @@ type Config struct {
 	AddProvider func(in config.ClientProvider) (added bool, err error)
 	Codec       func(name string, pin regie.Hash) (provider.Provider, error)
 	ListModels  func(ctx context.Context) ([]dispatch.ProviderModels, error)
+	// TryProvider asks a provider whether it answers and has a model, or which one it has for "".
+	// untested is why it could not be asked. Examine is regie doctor for this engine.
+	TryProvider func(ctx context.Context, p config.Provider, model string) (
+		tried config.Provider, found string, untested, err error)
+	Examine func(ctx context.Context) doctor.Report
 	// ReadOnly runs nothing; with StoreOnly it takes answers all the same.
 	ReadOnly, StoreOnly bool
 }
@@ -117,7 +123,7 @@ func New(config Config) *Service {
 	return &Service{
 		Agents: &Agents{c}, Attachments: &Attachments{c}, Sessions: &Sessions{c}, Rounds: rounds,
 		Approvals: &Approvals{c}, Rules: &Rules{c},
-		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
+		Workspaces: &Workspaces{c}, Catalog: &Catalog{core: c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
 		Presence: &PresenceService{c}, Stats: &Stats{c},
 		Visits: &Visits{
