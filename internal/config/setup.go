@@ -137,7 +137,7 @@ func (c *Config) ProviderPlace(name string) string {
 		return ""
 	}
 	p, _ := c.Named(name)
-	return cmp.Or(p.Origin["api_key"], p.Origin["base_url"])
+	return cmp.Or(p.Origin["api_key"], p.Origin["base_url"], c.Origin["provider"])
 }
 
 // AtStart returns a provider as the private file had it when these settings were loaded.

@@ -48,6 +48,7 @@ func (c *Catalog) viewProvider(stored *config.Setup, name string) dispatch.Provi
 	if _, fixed := c.Settings.File.Providers[name]; fixed || !isStored && !wasStored {
 		return view
 	}
+	view.Removed = !isStored
 	view.Place, view.Restart = "", isStored != wasStored || !now.Same(before)
 	if isStored {
 		view.Type, view.BaseURL, view.Model = now.Type, now.BaseURL, now.Models[config.DefaultSize]

@@ -286,6 +286,7 @@ type ProviderView struct {
 	Model string `json:"model,omitempty"`
 	// Restart says that the server uses what is stored from its next start on.
 	Restart bool `json:"restart_needed,omitempty"`
+	Removed bool `json:"removed,omitempty"` // it answers until then
 	// Untested is why storing it did not test it.
 	Untested string `json:"untested,omitempty"`
 }
