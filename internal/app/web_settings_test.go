@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -148,9 +149,12 @@ func TestBrowser_Settings(t *testing.T) {
 	fatal(t, err)
 	b := openTab(t, "en")
 	b.do(chromedp.Navigate(link.URL), chromedp.Click("button"), chromedp.WaitVisible("#text"))
-	for _, section := range []string{"limits", "tokens", "agents", "rules"} {
-		b.do(chromedp.Navigate(h.served.URL+"/settings/"+section), chromedp.WaitVisible(".settings form"))
-		b.screens("settings-" + section)
+	_, err = h.engine.Control().Catalog.AddProvider(t.Context(), client.NewProvider{Name: "lab", Type: "openai", ProviderFields: client.ProviderFields{BaseURL: modelList(t)}})
+	fatal(t, err)
+	for _, section := range []string{"limits", "tokens", "agents", "checks", "providers#provider-lab", "rules"} {
+		b.do(chromedp.Navigate(h.served.URL+"/settings/"+section), chromedp.WaitVisible(".settings form, .settings .checks"))
+		b.eval(`document.querySelectorAll("details.line").forEach(d => d.open = true), ""`)
+		b.screens("settings-" + section[:5])
 	}
 	b.do(chromedp.Click(".settings .line button"), chromedp.WaitVisible(".settings h2")) // there is none left
 }
@@ -221,7 +225,7 @@ func TestWebSettings_Providers(t *testing.T) {
 	}
 	stored, err := config.ReadSetup(b.settings.SetupFile)
 	want := config.Provider{Type: "openai", BaseURL: elsewhere + "/v1", APIKey: "canary-0123456", Models: map[string]string{"medium": "m"}}
-	if got := stored.Providers["lab"]; err != nil || !got.Same(want) || stored.Provider != "lab" || stored.Model != "m" {
+	if got := stored.Providers["lab"]; err != nil || !reflect.DeepEqual(got, want) || stored.Provider != "lab" || stored.Model != "m" {
 		t.Errorf("stored: %+v (%v)", stored, err)
 	}
 	remote, err := client.New(p.served.URL, p.token, "en")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -49,7 +50,7 @@ func (c *Catalog) viewProvider(stored *config.Setup, name string) dispatch.Provi
 		return view
 	}
 	view.Removed = !isStored
-	view.Place, view.Restart = "", isStored != wasStored || !now.Same(before)
+	view.Place, view.Restart = "", isStored != wasStored || !reflect.DeepEqual(now, before)
 	if isStored {
 		view.Type, view.BaseURL, view.Model = now.Type, now.BaseURL, now.Models[config.DefaultSize]
 		view.HasKey = now.APIKey != "" || view.HasKey && !view.Restart
@@ -62,31 +63,15 @@ func (c *Catalog) viewProvider(stored *config.Setup, name string) dispatch.Provi
 }
 
 // AddProvider tries a provider and stores it as regie setup does. It returns CodeConflict for a
-// name that is taken and the codes of saveProvider.
+// name that is taken and the codes of changeProvider.
 func (c *Catalog) AddProvider(ctx context.Context, in dispatch.NewProvider) (dispatch.ProviderView, error) {
-	return c.changeProvider(ctx, in.Name, func(stored *config.Setup) (config.Provider, error) {
-		if _, taken := stored.Providers[in.Name]; taken {
-			return config.Provider{}, regie.Errorf(regie.CodeConflict, "there is a provider %s: change it, or take another name", in.Name)
-		}
-		return config.Provider{Name: in.Name, Type: in.Type}, nil
-	}, in.ProviderFields)
+	return c.changeProvider(ctx, config.Provider{Name: in.Name, Type: in.Type}, true, in.ProviderFields)
 }
 
 // ChangeProvider tries a stored provider with changes and stores it. It returns CodeNotFound for
-// one that is not stored and the codes of saveProvider.
+// one that is not stored and the codes of changeProvider.
 func (c *Catalog) ChangeProvider(ctx context.Context, in dispatch.ProviderEdit) (dispatch.ProviderView, error) {
-	return c.changeProvider(ctx, in.Name, func(stored *config.Setup) (config.Provider, error) {
-		p, found := stored.Providers[in.Name]
-		p.Name = in.Name
-		switch {
-		case !found:
-			return p, regie.Errorf(regie.CodeNotFound, "no provider %s is stored", in.Name)
-		case in.BaseURL != "" && in.BaseURL != p.BaseURL && in.Key == "" && p.APIKey+p.APIKeyEnv != "":
-			return p, regie.Errorf(regie.CodeProviderAuth,
-				"the key of %s is for %s only: give the key for the new address", in.Name, p.BaseURL)
-		}
-		return p, nil
-	}, in.ProviderFields)
+	return c.changeProvider(ctx, config.Provider{Name: in.Name}, false, in.ProviderFields)
 }
 
 // RemoveProvider removes a stored provider. A key in a keyring stays there. It returns CodeNotFound
@@ -131,54 +116,72 @@ func (c *Catalog) openProviders(ctx context.Context, name string) (stored config
 	return stored, c.changing.Unlock, err
 }
 
-// changeProvider tries and stores the provider that find returns, with changes. Nothing is stored
-// of one that fails. It returns the codes of TryProvider and of the keyring.
-func (c *Catalog) changeProvider(ctx context.Context, name string,
-	find func(*config.Setup) (config.Provider, error), in dispatch.ProviderFields,
-) (dispatch.ProviderView, error) {
-	stored, unlock, err := c.openProviders(ctx, name)
+// changeProvider tries and stores a new provider, or the stored one of its name, with changes.
+// Nothing is stored of one that fails. It returns the codes of TryProvider and of the keyring, and
+// CodeProviderAuth where a stored key would go to another address.
+func (c *Catalog) changeProvider(ctx context.Context, p config.Provider, add bool, in dispatch.ProviderFields) (
+	view dispatch.ProviderView, err error,
+) {
+	stored, unlock, err := c.openProviders(ctx, p.Name)
 	if err != nil {
-		return dispatch.ProviderView{}, err
+		return view, err
 	}
 	defer unlock()
-	p, err := find(&stored)
-	if err == nil && in.Key != "" {
+	before, found := stored.Providers[p.Name]
+	if !add {
+		before.Name = p.Name
+		p = before
+	}
+	if in.Model == "" && stored.Provider == p.Name {
+		in.Model = stored.Model
+	}
+	address := cmp.Or(config.CompleteAddress(in.BaseURL), p.BaseURL)
+	switch {
+	case add && found:
+		err = regie.Errorf(regie.CodeConflict, "there is a provider %s: change it, or take another name", p.Name)
+	case !add && !found:
+		err = regie.Errorf(regie.CodeNotFound, "no provider %s is stored", p.Name)
+	case in.Key != "":
 		p.APIKey, p.APIKeyEnv, err = in.Key, "", config.CheckKey(in.Key)
+	case address != p.BaseURL && p.APIKey+p.APIKeyEnv != "":
+		err = regie.Errorf(regie.CodeProviderAuth, "the key of %s is for %s only: give the key for the new address", p.Name, p.BaseURL)
+	}
+	if err == nil {
+		p.BaseURL = address
+		p, view.Untested, err = c.tryProvider(ctx, p, in.Model)
+	}
+	if err == nil && in.Key != "" && in.Keyring {
+		p, err = config.KeepInKeyring(p)
 	}
 	if err != nil {
-		return dispatch.ProviderView{}, err
+		return view, err
 	}
-	p.BaseURL = cmp.Or(config.CompleteAddress(in.BaseURL), p.BaseURL)
+	if stored.Put(p); in.Chosen || stored.Provider == p.Name {
+		stored.Provider, stored.Model = p.Name, p.Models[config.DefaultSize]
+	}
+	untested := view.Untested
+	view = c.viewProvider(&stored, p.Name)
+	view.Untested = untested
+	return view, stored.Write(c.Settings.SetupFile)
+}
+
+// tryProvider asks a provider for its models and returns it as it is stored, with its default
+// model. untested says why the server was not asked.
+func (c *Catalog) tryProvider(ctx context.Context, p config.Provider, model string) (
+	_ config.Provider, untested string, err error,
+) {
 	whole, err := config.CompleteProvider(os.Getenv, p, c.Settings.SetupFile)
 	if err != nil {
-		return dispatch.ProviderView{}, err
+		return p, "", err
 	}
-	tried, model, untested, err := c.TryProvider(ctx, whole, cmp.Or(in.Model, p.Models[config.DefaultSize]))
-	if err != nil {
-		return dispatch.ProviderView{}, err
+	tried, model, unasked, err := c.TryProvider(ctx, whole, cmp.Or(model, p.Models[config.DefaultSize]))
+	if unasked != nil {
+		untested = unasked.Error()
 	}
-	p.Type, p.BaseURL = tried.Type, tried.BaseURL
-	if tried.Models[config.DefaultSize] != model {
-		p.Models = maps.Clone(p.Models)
-		if p.Models == nil {
-			p.Models = map[string]string{}
-		}
-		p.Models[config.DefaultSize] = model
+	p.Type, p.BaseURL, p.Models = tried.Type, tried.BaseURL, maps.Clone(p.Models)
+	if p.Models == nil {
+		p.Models = map[string]string{}
 	}
-	if in.Key != "" && in.Keyring {
-		if p, err = config.KeepInKeyring(p); err != nil {
-			return dispatch.ProviderView{}, err
-		}
-	}
-	if stored.Put(p); in.Chosen || stored.Provider == name {
-		stored.Provider, stored.Model = name, model
-	}
-	if err = stored.Write(c.Settings.SetupFile); err != nil {
-		return dispatch.ProviderView{}, err
-	}
-	view := c.viewProvider(&stored, name)
-	if untested != nil {
-		view.Untested = untested.Error()
-	}
-	return view, nil
+	p.Models[config.DefaultSize] = model
+	return p, untested, err
 }

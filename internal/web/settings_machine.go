@@ -72,10 +72,8 @@ func providerField(err error) string {
 	case regie.CodeConflict:
 		return "name"
 	case regie.CodeBadRequest:
-		for field, words := range map[string]string{"name": "is not a name for", "type": "has no known type", "key": "keyring"} {
-			if strings.Contains(err.Error(), words) {
-				return field
-			}
+		if strings.Contains(err.Error(), "is not a name for") {
+			return "name"
 		}
 		return "base_url"
 	case regie.CodeProviderOffline, regie.CodeProviderRejected, regie.CodeProviderBusy, regie.CodeProviderBroken:
