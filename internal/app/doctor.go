@@ -12,6 +12,7 @@ import (
 
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sandbox"
@@ -54,13 +55,21 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 }
 
 // examine has the doctor look at this engine's machine.
-func (e *Engine) examine(ctx context.Context) doctor.Report {
+func (e *Engine) examine(ctx context.Context) (out []dispatch.Check) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()
 	dir, _ := os.Getwd() // empty where it cannot be read
 	settings := e.config
 	settings.Origin = maps.Clone(settings.Origin)
-	return Examine(ctx, doctor.Subject{Config: settings, Env: os.Getenv, Dir: dir, CheckTime: doctorTime / 2})
+	subject := doctor.Subject{Config: settings, Env: os.Getenv, Dir: dir, CheckTime: doctorTime / 2}
+	for _, f := range Examine(ctx, subject) {
+		check := dispatch.Check{Group: f.Group, Status: string(f.Status), Cause: f.Cause, Text: f.Text}
+		for _, fix := range f.Fixes {
+			check.Fixes = append(check.Fixes, dispatch.CheckFix(fix))
+		}
+		out = append(out, check)
+	}
+	return out
 }
 
 // examinedProject looks at what a workspace holds for agents.

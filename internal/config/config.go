@@ -59,7 +59,7 @@ type Config struct {
 	// do: no agent works there.
 	Private []string
 	setup   File // what regie setup stored
-	// SetupFile is where providers of regie setup are stored; empty where a named file counts alone.
+	// SetupFile is the file of regie setup; empty where a named file counts alone.
 	SetupFile string
 	// embedder is who embeds, with what embeds says; see Embedding.
 	embedder Provider

@@ -6,7 +6,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/doctor"
 )
 
 // Catalog says what there is to work with: tools, providers, models.
@@ -32,7 +31,7 @@ func (c *Catalog) Models(ctx context.Context) ([]dispatch.ProviderModels, error)
 }
 
 // Check examines the server's machine as regie doctor does. It takes some seconds.
-func (c *Catalog) Check(ctx context.Context) (doctor.Report, error) {
+func (c *Catalog) Check(ctx context.Context) ([]dispatch.Check, error) {
 	if _, err := c.authorizeAll(ctx, "check_machine"); err != nil {
 		return nil, err
 	}

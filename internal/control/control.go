@@ -15,7 +15,6 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/index"
 	"github.com/regie-run/regie/internal/provider"
@@ -60,7 +59,7 @@ type Config struct {
 	// untested is why it could not be asked. Examine is regie doctor for this engine.
 	TryProvider func(ctx context.Context, p config.Provider, model string) (
 		tried config.Provider, found string, untested, err error)
-	Examine func(ctx context.Context) doctor.Report
+	Examine func(ctx context.Context) []dispatch.Check
 	// ReadOnly runs nothing; with StoreOnly it takes answers all the same.
 	ReadOnly, StoreOnly bool
 }

@@ -65,19 +65,28 @@ func (c *Catalog) viewProvider(stored *config.Setup, name string) dispatch.Provi
 // AddProvider tries a provider and stores it as regie setup does. It returns CodeConflict for a
 // name that is taken and the codes of changeProvider.
 func (c *Catalog) AddProvider(ctx context.Context, in dispatch.NewProvider) (dispatch.ProviderView, error) {
+	if _, err := c.authorizeAll(ctx, "change_providers"); err != nil {
+		return dispatch.ProviderView{}, err
+	}
 	return c.changeProvider(ctx, config.Provider{Name: in.Name, Type: in.Type}, true, in.ProviderFields)
 }
 
 // ChangeProvider tries a stored provider with changes and stores it. It returns CodeNotFound for
 // one that is not stored and the codes of changeProvider.
 func (c *Catalog) ChangeProvider(ctx context.Context, in dispatch.ProviderEdit) (dispatch.ProviderView, error) {
+	if _, err := c.authorizeAll(ctx, "change_providers"); err != nil {
+		return dispatch.ProviderView{}, err
+	}
 	return c.changeProvider(ctx, config.Provider{Name: in.Name}, false, in.ProviderFields)
 }
 
 // RemoveProvider removes a stored provider. A key in a keyring stays there. It returns CodeNotFound
 // for one that is not stored, and CodeConflict where an agent of regie.yaml needs it.
 func (c *Catalog) RemoveProvider(ctx context.Context, name string) error {
-	stored, unlock, err := c.openProviders(ctx, name)
+	if _, err := c.authorizeAll(ctx, "change_providers"); err != nil {
+		return err
+	}
+	stored, unlock, err := c.openProviders(name)
 	if err != nil {
 		return err
 	}
@@ -98,10 +107,7 @@ func (c *Catalog) RemoveProvider(ctx context.Context, name string) error {
 
 // openProviders reads the stored providers for a change of one, which no other change overlaps
 // until unlock is called. It returns CodeConflict for a provider that a file fixes.
-func (c *Catalog) openProviders(ctx context.Context, name string) (stored config.Setup, unlock func(), err error) {
-	if _, err = c.authorizeAll(ctx, "change_providers"); err != nil {
-		return stored, nil, err
-	}
+func (c *Catalog) openProviders(name string) (stored config.Setup, unlock func(), err error) {
 	if c.Settings.SetupFile == "" {
 		return stored, nil, regie.Errorf(regie.CodeConflict, "this server was started with one file of settings: change its providers in %s",
 			c.Settings.Origin["file"])
@@ -122,7 +128,7 @@ func (c *Catalog) openProviders(ctx context.Context, name string) (stored config
 func (c *Catalog) changeProvider(ctx context.Context, p config.Provider, add bool, in dispatch.ProviderFields) (
 	view dispatch.ProviderView, err error,
 ) {
-	stored, unlock, err := c.openProviders(ctx, p.Name)
+	stored, unlock, err := c.openProviders(p.Name)
 	if err != nil {
 		return view, err
 	}

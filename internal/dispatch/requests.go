@@ -280,8 +280,8 @@ type ProviderView struct {
 	BaseURL string `json:"base_url,omitempty"`
 	HasKey  bool   `json:"has_key"`
 	Chosen  bool   `json:"chosen,omitempty"` // answers where nothing else is said
-	// Place is what fixes it, a file or a variable: it is changed there. It is empty for one that is
-	// stored as regie setup stores it, with its default model.
+	// Place is the file or the variable that fixes it. It is empty for a stored one, with its
+	// default model.
 	Place string `json:"place,omitempty"`
 	Model string `json:"model,omitempty"`
 	// Restart says that the server uses what is stored from its next start on.
@@ -291,11 +291,24 @@ type ProviderView struct {
 	Untested string `json:"untested,omitempty"`
 }
 
+// Check is a finding of the doctor.
+type Check struct {
+	Group, Status string
+	Cause         error // says it instead of Text
+	Text          regie.Sentence
+	Fixes         []CheckFix
+}
+
+// CheckFix is a command to type, or a sentence where that is empty.
+type CheckFix struct {
+	Command string
+	Text    regie.Sentence
+}
+
 // NewProvider asks to store a provider as regie setup does.
 type NewProvider struct {
 	Name string `json:"name" required:"true"`
-	// Type is anthropic, openai, gemini or ollama. It and the address can be left out for a vendor's
-	// name.
+	// Type is anthropic, openai, gemini or ollama. A vendor's name needs no type and no address.
 	Type string `json:"type,omitempty"`
 	ProviderFields
 }

@@ -4,9 +4,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/doctor"
 )
 
 // providerForm is a provider with the form that changes it, or the form for a new one.
@@ -25,7 +23,7 @@ func (p *settingsPage) loadProviders(v *visit) error {
 	for i := range all {
 		p.Providers = append(p.Providers, &providerForm{ProviderView: all[i], Page: p, ID: "-" + all[i].Name})
 	}
-	p.NewProvider = &providerForm{Page: p, Types: config.TypeNames()}
+	p.NewProvider = &providerForm{Page: p, Types: []string{"anthropic", "openai", "gemini", "ollama"}}
 	for _, form := range append([]*providerForm{p.NewProvider}, p.Providers...) {
 		if p.Problem == "" || form.ID != p.About {
 			continue
@@ -89,7 +87,7 @@ type checkGroup struct {
 }
 
 type checkRow struct {
-	Status doctor.Status
+	Status string
 	Text   string
 	Fixes  []checkFix
 }
@@ -101,9 +99,9 @@ func (p *settingsPage) loadChecks(v *visit) error {
 	report, err := v.site.Service.Catalog.Check(v.r.Context())
 	t, last := v.text, ""
 	titles := map[string]string{
-		doctor.Settings: t.T("Configuration"), doctor.Model: t.T("Model"), doctor.Data: t.T("Data directory"),
-		doctor.Disk: t.T("Disk"), doctor.Database: t.T("Database"), doctor.Engine: t.T("Engine"),
-		doctor.Workspace: t.T("Workspace"), doctor.Sandbox: t.T("Confining commands"),
+		"configuration": t.T("Configuration"), "model": t.T("Model"), "data": t.T("Data directory"),
+		"disk": t.T("Disk"), "database": t.T("Database"), "engine": t.T("Engine"),
+		"workspace": t.T("Workspace"), "sandbox": t.T("Confining commands"),
 	}
 	for i := range report {
 		f := &report[i]
@@ -117,9 +115,14 @@ func (p *settingsPage) loadChecks(v *visit) error {
 		for _, fix := range f.Fixes {
 			row.Fixes = append(row.Fixes, checkFix{fix.Command, t.Sentence(fix.Text)})
 		}
+		switch f.Status {
+		case "failed":
+			p.Failed++
+		case "warning":
+			p.Warnings++
+		}
 		group := &p.Checks[len(p.Checks)-1]
 		group.Rows = append(group.Rows, row)
 	}
-	p.Failed, p.Warnings = report.Count(doctor.Failed), report.Count(doctor.Warning)
 	return err
 }
