@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -225,7 +224,7 @@ func TestWebSettings_Providers(t *testing.T) {
 	}
 	stored, err := config.ReadSetup(b.settings.SetupFile)
 	want := config.Provider{Type: "openai", BaseURL: elsewhere + "/v1", APIKey: "canary-0123456", Models: map[string]string{"medium": "m"}}
-	if got := stored.Providers["lab"]; err != nil || !reflect.DeepEqual(got, want) || stored.Provider != "lab" || stored.Model != "m" {
+	if got := stored.Providers["lab"]; err != nil || !got.Same(want) || stored.Provider != "lab" || stored.Model != "m" {
 		t.Errorf("stored: %+v (%v)", stored, err)
 	}
 	remote, err := client.New(p.served.URL, p.token, "en")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -50,7 +49,7 @@ func (c *Catalog) viewProvider(stored *config.Setup, name string) dispatch.Provi
 		return view
 	}
 	view.Removed = !isStored
-	view.Place, view.Restart = "", isStored != wasStored || !reflect.DeepEqual(now, before)
+	view.Place, view.Restart = "", isStored != wasStored || !now.Same(before)
 	if isStored {
 		view.Type, view.BaseURL, view.Model = now.Type, now.BaseURL, now.Models[config.DefaultSize]
 		view.HasKey = now.APIKey != "" || view.HasKey && !view.Restart
@@ -96,7 +95,8 @@ func (c *Catalog) RemoveProvider(ctx context.Context, name string) error {
 	}
 	for agent, settings := range c.Settings.File.Agents {
 		if settings.Provider == name {
-			return regie.Errorf(regie.CodeConflict, "the agent %s of regie.yaml needs the provider %s: change the agent first", agent, name)
+			return regie.Errorf(regie.CodeConflict,
+				"the agent %s of regie.yaml needs the provider %s: change the agent first", agent, name)
 		}
 	}
 	if delete(stored.Providers, name); stored.Provider == name {
@@ -109,11 +109,13 @@ func (c *Catalog) RemoveProvider(ctx context.Context, name string) error {
 // until unlock is called. It returns CodeConflict for a provider that a file fixes.
 func (c *Catalog) openProviders(name string) (stored config.Setup, unlock func(), err error) {
 	if c.Settings.SetupFile == "" {
-		return stored, nil, regie.Errorf(regie.CodeConflict, "this server was started with one file of settings: change its providers in %s",
+		return stored, nil, regie.Errorf(regie.CodeConflict,
+			"this server was started with one file of settings: change its providers in %s",
 			c.Settings.Origin["file"])
 	}
 	if _, fixed := c.Settings.File.Providers[name]; fixed {
-		return stored, nil, regie.Errorf(regie.CodeConflict, "the provider %s is fixed by %s: change it there", name, c.Settings.ProviderPlace(name))
+		return stored, nil, regie.Errorf(regie.CodeConflict,
+			"the provider %s is fixed by %s: change it there", name, c.Settings.ProviderPlace(name))
 	}
 	c.changing.Lock()
 	if stored, err = config.ReadSetup(c.Settings.SetupFile); err != nil {
@@ -150,7 +152,8 @@ func (c *Catalog) changeProvider(ctx context.Context, p config.Provider, add boo
 	case in.Key != "":
 		p.APIKey, p.APIKeyEnv, err = in.Key, "", config.CheckKey(in.Key)
 	case address != p.BaseURL && p.APIKey+p.APIKeyEnv != "":
-		err = regie.Errorf(regie.CodeProviderAuth, "the key of %s is for %s only: give the key for the new address", p.Name, p.BaseURL)
+		err = regie.Errorf(regie.CodeProviderAuth,
+			"the key of %s is for %s only: give the key for the new address", p.Name, p.BaseURL)
 	}
 	if err == nil {
 		p.BaseURL = address

@@ -15,7 +15,8 @@ import (
 // belongs to features that are not there yet comes with them.
 func (s *server) operations() []operation {
 	all := slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(),
-		s.undoOperations(), s.placeOperations(), agentOperations(s), providerOperations(s), attachmentOperations(s), s.keepingOperations(),
+		s.undoOperations(), s.placeOperations(), agentOperations(s), providerOperations(s),
+		attachmentOperations(s), s.keepingOperations(),
 		s.settingOperations(), s.identityOperations())
 	if s.Trusted { // on the engine's private socket alone
 		all = append(all, postBody(s, "/client-providers", "add_client_provider",
