@@ -23,6 +23,21 @@ func (c *Catalog) Providers(ctx context.Context) ([]dispatch.ProviderView, error
 	return all[dispatch.ProviderView](ctx, c.client, "/api/v1/providers")
 }
 
+// AddProvider tries a provider and stores it. The server uses it from its next start on.
+func (c *Catalog) AddProvider(ctx context.Context, in dispatch.NewProvider) (dispatch.ProviderView, error) {
+	return ask[dispatch.ProviderView](ctx, c.client, http.MethodPost, "/api/v1/providers", in)
+}
+
+// ChangeProvider tries a stored provider with changes and stores it.
+func (c *Catalog) ChangeProvider(ctx context.Context, in dispatch.ProviderEdit) (dispatch.ProviderView, error) {
+	return ask[dispatch.ProviderView](ctx, c.client, http.MethodPatch, "/api/v1/providers/"+url.PathEscape(in.Name), in)
+}
+
+// RemoveProvider removes a stored provider.
+func (c *Catalog) RemoveProvider(ctx context.Context, name string) error {
+	return c.client.call(ctx, http.MethodDelete, "/api/v1/providers/"+url.PathEscape(name), nil, nil)
+}
+
 // Models asks each configured provider what it has.
 func (c *Catalog) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 	return all[dispatch.ProviderModels](ctx, c.client, "/api/v1/models")

@@ -137,7 +137,7 @@ func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 // AddProvider hands a provider with its settings (config.ClientProvider) to the engine of a private
 // socket, for the runs of its client (decision 54). No server has this operation.
 func AddProvider(ctx context.Context, c *Client, in any) error {
-	return c.call(ctx, http.MethodPost, "/api/v1/providers", in, nil)
+	return c.call(ctx, http.MethodPost, "/api/v1/client-providers", in, nil)
 }
 
 // ChangeProvider gives a round that waits or is paused another provider; Resume goes on with it.

@@ -11,8 +11,8 @@ import (
 type Stats struct{ client *Client }
 
 // Get returns the counters of a period.
-func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (store.Stats, error) {
-	return ask[store.Stats](ctx, s.client, http.MethodGet, "/api/v1/stats?"+queryOf(filter), nil)
+func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (store.StatReport, error) {
+	return ask[store.StatReport](ctx, s.client, http.MethodGet, "/api/v1/stats?"+queryOf(filter), nil)
 }
 
 // Rebuild writes the roll-ups of all workspaces anew from the stored rounds.

@@ -40,6 +40,12 @@ type (
 	PromptRequest = dispatch.PromptRequest
 	// ProviderModels is a configured provider with the models that it has.
 	ProviderModels = dispatch.ProviderModels
+	// NewProvider asks to store a provider.
+	NewProvider = dispatch.NewProvider
+	// ProviderEdit changes a stored provider.
+	ProviderEdit = dispatch.ProviderEdit
+	// ProviderFields are what can be changed of a stored provider.
+	ProviderFields = dispatch.ProviderFields
 	// ProviderView is a configured provider.
 	ProviderView = dispatch.ProviderView
 	// QueryRequest is a call of a query.
@@ -106,7 +112,7 @@ type (
 	// StatFilter selects a period of the roll-ups, and how they are grouped.
 	StatFilter = store.StatFilter
 	// StatReport is what rounds did in a period, and what waits now.
-	StatReport = store.Stats
+	StatReport = store.StatReport
 	// Spent is what its model calls have cost.
 	Spent = store.Spent
 	// WhenBusy says what becomes of a message that comes during a round (spec 3).

@@ -19,7 +19,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/sanitize"
 )
 
@@ -61,23 +60,19 @@ func setupByFlags(ctx context.Context, env *environment, keyStdin, keyring bool)
 	if keyStdin {
 		key, err := readLine(bufio.NewReader(env.stdin))
 		if err == nil {
-			err = checkKey(key)
+			err = config.CheckKey(key)
 		}
 		if err != nil {
 			return err
 		}
 		p = withKey(p, key)
 	}
-	p, models, untried := tryProvider(ctx, p)
-	if untried != nil && (regie.CodeOf(untried) != regie.CodeProviderRejected || env.config.Model == "") {
-		return untried
-	}
-	model := cmp.Or(env.config.Model, preferredModel(p, models))
-	if model == "" {
-		return regie.Errorf(codeUsage, "name the model with --model: the server has %s", modelNames(models))
-	}
-	if err := checkModel(models, model); err != nil {
+	tried, err := app.TryModel(ctx, p, env.config.Model)
+	if err != nil {
 		return err
+	}
+	if p = tried.Provider; tried.Model == "" {
+		return regie.Errorf(codeUsage, "name the model with --model: the server has %s", tried.ModelNames())
 	}
 	if keyring {
 		kept, err := config.KeepInKeyring(p)
@@ -86,7 +81,7 @@ func setupByFlags(ctx context.Context, env *environment, keyStdin, keyring bool)
 		}
 		p = kept
 	}
-	return storeSetup(env, p, model, untried)
+	return storeSetup(env, p, tried.Model, tried.Untried)
 }
 
 // withKey returns a provider with a key that the person gave.
@@ -96,69 +91,8 @@ func withKey(p config.Provider, key string) config.Provider {
 	return p
 }
 
-// tryProvider asks a provider for its models; the error says why nothing was tried. Where an
-// OpenAI-compatible server has nothing at an address, it tries and takes /v1 below it.
-func tryProvider(ctx context.Context, p config.Provider) (config.Provider, []dispatch.ModelView, error) {
-	models, err := app.TryProvider(ctx, p)
-	if regie.CodeOf(err) == regie.CodeProviderRejected && p.Type == config.ProviderOpenAI {
-		below := p
-		below.BaseURL = strings.TrimRight(p.BaseURL, "/") + "/v1"
-		if models, failed := app.TryProvider(ctx, below); failed == nil {
-			return below, models, nil
-		}
-	}
-	return p, models, err
-}
-
-// checkModel refuses a model that the server does not list.
-func checkModel(models []dispatch.ModelView, name string) error {
-	if len(models) == 0 || slices.ContainsFunc(models, func(m dispatch.ModelView) bool {
-		return m.Name == name || m.Name == name+":latest"
-	}) {
-		return nil
-	}
-	return regie.Errorf(regie.CodeNoModel, "the server has no model %s: it has %s", name, modelNames(models))
-}
-
-// modelNames lists models.
-func modelNames(models []dispatch.ModelView) string {
-	var out []string
-	for i := range models {
-		out = append(out, models[i].Name)
-	}
-	return strings.Join(out, ", ")
-}
-
-// preferredModel returns the model that is offered first: the medium one, else the first with
-// tools.
-func preferredModel(p config.Provider, models []dispatch.ModelView) (first string) {
-	for i := range models {
-		if models[i].Name == p.Models[config.DefaultSize] {
-			return models[i].Name
-		}
-		if models[i].Tools && first == "" && (p.Type == config.ProviderOllama || len(models) == 1) {
-			first = models[i].Name
-		}
-	}
-	return first
-}
-
-// checkKey refuses what cannot be a key before it is sent. Every vendor's keys are longer than 8
-// bytes.
-func checkKey(key string) error {
-	if len(key) < 8 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return regie.Errorf(codeUsage, "that is not a key: a key is one long word; nothing was sent")
-	}
-	return nil
-}
-
 // storeSetup stores the choice. untried says why it was not tried, nil where it was.
 func storeSetup(env *environment, p config.Provider, model string, untried error) error {
-	if from := p.Origin["api_key"]; from != "" && os.Getenv(from) == p.APIKey {
-		p.APIKey = "" // it stays in its variable
-	} else {
-		p.APIKeyEnv = ""
-	}
 	path, err := config.SaveSetup(os.Getenv, p, model)
 	if err != nil {
 		return err
@@ -258,7 +192,7 @@ func (d *setupDialog) runDialog(ctx context.Context) error {
 func (d *setupDialog) pasteKey(ctx context.Context) error {
 	key, err := d.askSecret(d.T("Paste the key (it is not shown): "))
 	if err == nil {
-		err = checkKey(key)
+		err = config.CheckKey(key)
 	}
 	if err != nil {
 		return err
@@ -322,14 +256,15 @@ func (d *setupDialog) completeAddress(address string) (string, error) {
 // chooseModel tries a provider, asks for a model, and stores both.
 func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error {
 	d.printWrapped(d.T("testing %s …", p.BaseURL))
-	p, models, untried := tryProvider(ctx, p)
-	if untried != nil && regie.CodeOf(untried) != regie.CodeProviderRejected {
-		return untried
+	tried, err := app.TryProvider(ctx, p)
+	if err != nil {
+		return err
 	}
+	p, models := tried.Provider, tried.Models
 	for i := range models {
 		d.printWrapped(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(modelLine(d.environment, &models[i]))))
 	}
-	offered, question := preferredModel(p, models), d.T("Model (a number or a name): ")
+	offered, question := tried.Model, d.T("Model (a number or a name): ")
 	if offered == "" && len(models) > 0 {
 		offered = models[0].Name
 	}
@@ -348,14 +283,14 @@ func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error 
 		if answer == "" {
 			continue
 		}
-		if err := checkModel(models, answer); err != nil {
+		if err := tried.CheckModel(answer); err != nil {
 			d.printWrapped(d.text.Error(err))
 			continue
 		}
 		if p, err = d.chooseKeyStore(p); err != nil {
 			return err
 		}
-		return storeSetup(d.environment, p, answer, untried)
+		return storeSetup(d.environment, p, answer, tried.Untried)
 	}
 }
 

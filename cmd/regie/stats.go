@@ -33,7 +33,7 @@ func newStatsCommand(env *environment) *cobra.Command {
 			}
 			filter.Root = root
 			stats, err := readStore(cmd.Context(), env,
-				func(conn *app.Conn) (store.Stats, error) { return conn.Stats.Get(cmd.Context(), filter) })
+				func(conn *app.Conn) (store.StatReport, error) { return conn.Stats.Get(cmd.Context(), filter) })
 			return printLines(env, asJSON, stats, err, func(p *printer) { printStats(env, p, &stats) })
 		},
 	}
@@ -48,7 +48,7 @@ func newStatsCommand(env *environment) *cobra.Command {
 }
 
 // printStats prints the alerts, the figures of the period, and its tools.
-func printStats(env *environment, p *printer, s *store.Stats) {
+func printStats(env *environment, p *printer, s *store.StatReport) {
 	for i := range s.Alerts {
 		p.printLine("! %s %s", env.text.Sentence(s.Alerts[i].What), env.text.Sentence(s.Alerts[i].Do))
 	}

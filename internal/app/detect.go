@@ -242,9 +242,9 @@ func inspectProvider(ctx context.Context, c *config.Config, name string, within 
 // tryTime bounds the trying of a provider.
 const tryTime = 20 * time.Second
 
-// TryProvider asks a provider of settings that are not stored yet for its models: whether it is
+// askModels asks a provider of settings that are not stored yet for its models: whether it is
 // there, and takes the key.
-func TryProvider(ctx context.Context, p config.Provider) ([]dispatch.ModelView, error) {
+func askModels(ctx context.Context, p config.Provider) ([]dispatch.ModelView, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	info := inspectProvider(ctx, &config.Config{Providers: map[string]config.Provider{p.Name: p}}, p.Name, tryTime)

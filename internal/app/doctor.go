@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/sandbox"
@@ -26,6 +28,8 @@ const (
 	doctorServers = 5 * time.Second
 	// doctorEngine bounds how long the engine is waited for.
 	doctorEngine = 2 * time.Second
+	// doctorTime bounds an examination that somebody waits for in a browser.
+	doctorTime = 20 * time.Second
 )
 
 // Examine has the doctor look at everything (spec 10.1): it adds to the subject what only the
@@ -48,6 +52,24 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 		return box.Find(ctx)
 	}
 	return doctor.Examine(ctx, s)
+}
+
+// examine has the doctor look at this engine's machine.
+func (e *Engine) examine(ctx context.Context) (out []dispatch.Check) {
+	ctx, cancel := context.WithTimeout(ctx, doctorTime)
+	defer cancel()
+	dir, _ := os.Getwd() // empty where it cannot be read
+	settings := e.config
+	settings.Origin = maps.Clone(settings.Origin)
+	subject := doctor.Subject{Config: settings, Env: os.Getenv, Dir: dir, CheckTime: doctorTime / 2}
+	for _, f := range Examine(ctx, subject) {
+		check := dispatch.Check{Group: f.Group, Status: string(f.Status), Cause: f.Cause, Text: f.Text}
+		for _, fix := range f.Fixes {
+			check.Fixes = append(check.Fixes, dispatch.CheckFix(fix))
+		}
+		out = append(out, check)
+	}
+	return out
 }
 
 // examinedProject looks at what a workspace holds for agents.

@@ -269,6 +269,7 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 		Settings: o.Config, Private: privatePaths(&o.Config), Owner: e.ensureUser, UserName: userName(),
 		Tools: tools, Models: e.providers.modelOf, SettingsOf: e.providers.settingsOf, AddProvider: e.addProvider,
 		Codec: e.codecOf, ListModels: e.listModels,
+		TryProvider: tryStored, Examine: e.examine,
 		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,
 	})
 }

@@ -367,6 +367,19 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 			once:    k.more(path+"/versions", 2),
 		}
 	},
+	"create_provider": func(k *keyedHouse) keyedCase {
+		body := func(name string) string {
+			return `{"name":"` + name + `","type":"openai","base_url":"` + modelList(k.t) + `","key":"canary-0123456"}`
+		}
+		return keyedCase{path: "/api/v1/providers", body: body("made"), other: body("other"), once: k.more("/api/v1/providers", 1)}
+	},
+	"edit_provider": func(k *keyedHouse) keyedCase {
+		path := k.stored("edited")
+		return keyedCase{path: path, body: `{"chosen":true}`, other: `{"model":"m"}`}
+	},
+	"remove_provider": func(k *keyedHouse) keyedCase {
+		return keyedCase{path: k.stored("removed"), once: k.more("/api/v1/providers", -1)}
+	},
 	"upload_attachment": func(*keyedHouse) keyedCase {
 		body := func(width int) string {
 			return `{"data":"` + base64.StdEncoding.EncodeToString(drawPNG(width, 2)) + `"}`
@@ -395,6 +408,13 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 	"make_setup_link": func(*keyedHouse) keyedCase {
 		return keyedCase{path: "/api/v1/setup-links", again: regie.CodeConflict}
 	},
+}
+
+// stored stores a provider.
+func (k *keyedHouse) stored(name string) (path string) {
+	k.t.Helper()
+	k.json("POST", "/api/v1/providers", `{"name":"`+name+`","type":"openai","base_url":"`+modelList(k.t)+`"}`, 201, nil)
+	return "/api/v1/providers/" + name
 }
 
 // ending is a word that ends a round: said again it ends no later one.

@@ -180,6 +180,7 @@ func newHarness(t *testing.T, m *model, tools ...tool.Tool) *harness {
 	if b.settings, err = config.Load(func(name string) string { return env[name] }, config.Flags{}); err != nil {
 		t.Fatal(err)
 	}
+	b.settings.SetupFile = filepath.Join(t.TempDir(), "setup.yaml")
 	if os.Getenv("REGIE_TEST_STORE") == "postgres" { // the same tests on the other store
 		b.settings.Database = storetest.Postgres(t)
 	}

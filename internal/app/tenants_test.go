@@ -73,6 +73,7 @@ func (n *tenants) asks() map[string][]string {
 		"show_cache":     {"", "?root=" + root},
 		"show_stats":     {"", "?root=" + root, "?group=workspace"}, "rebuild_stats": {""},
 		"list_workspaces": {""}, "list_agents": {"", "?root=" + root}, "list_tools": {""}, "list_providers": {""}, "list_users": {""}, "show_me": {""},
+		"create_provider": {`{"name":"x"}`}, "edit_provider": {`{"model":"x"}`}, "remove_provider": {""},
 		"show_agent": {"", "?root=" + root}, "list_agent_versions": {""}, "create_agent": {`{"name":"x"}`},
 		"change_agent": {`{"definition":{}}`}, "remove_agent": {""}, "upload_attachment": {`{"name":"a.png","data":"` + base64.StdEncoding.EncodeToString(drawPNG(2, 2)) + `"}`},
 		"list_tokens":     {"", "?ended=true", "?id=" + n.whole.ID.String()},

@@ -77,7 +77,7 @@ func TestBrowser_Accessible(t *testing.T) {
 			edit := b.eval(`document.querySelector(".card a[href*='/edit']").getAttribute("href")`)
 			for _, path := range []string{
 				edit, chat + "/undo", "/inbox", "/inbox?kind=aside", "/runs", "/dashboard", "/search?q=rules", "/more", "/settings/limits",
-				"/settings/rules", "/settings/tokens", "/settings/providers", "/settings/agents", "/settings/workspaces", "/chats/nothing",
+				"/settings/rules", "/settings/tokens", "/settings/providers", "/settings/agents", "/settings/workspaces", "/settings/checks", "/chats/nothing",
 			} {
 				visit(path)
 			}

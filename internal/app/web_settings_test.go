@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -122,8 +125,8 @@ func TestWebSettings_Agents(t *testing.T) {
 	if _, page := p.get("/settings/agents"); strings.Contains(page, `value="shop"`) || !strings.Contains(page, "In regie.yaml, under agents.fixed.") {
 		t.Errorf("after the deletion: %s", page)
 	}
-	for _, section := range []string{"providers", "workspaces"} {
-		if status, page := p.get("/settings/" + section); status != 200 || !strings.Contains(page, `class="line"`) {
+	for _, section := range []string{"providers", "workspaces", "checks"} {
+		if status, page := p.get("/settings/" + section); status != 200 || !strings.Contains(page, `class="line"`) && !strings.Contains(page, "Data directory") {
 			t.Errorf("%s: %d %s", section, status, page)
 		}
 	}
@@ -145,9 +148,96 @@ func TestBrowser_Settings(t *testing.T) {
 	fatal(t, err)
 	b := openTab(t, "en")
 	b.do(chromedp.Navigate(link.URL), chromedp.Click("button"), chromedp.WaitVisible("#text"))
-	for _, section := range []string{"limits", "tokens", "agents", "rules"} {
-		b.do(chromedp.Navigate(h.served.URL+"/settings/"+section), chromedp.WaitVisible(".settings form"))
-		b.screens("settings-" + section)
+	_, err = h.engine.Control().Catalog.AddProvider(t.Context(), client.NewProvider{Name: "lab", Type: "openai", ProviderFields: client.ProviderFields{BaseURL: modelList(t)}})
+	fatal(t, err)
+	for _, section := range []string{"limits", "tokens", "agents", "checks", "providers#provider-lab", "rules"} {
+		b.do(chromedp.Navigate(h.served.URL+"/settings/"+section), chromedp.WaitVisible(".settings form, .settings .checks"))
+		b.eval(`document.querySelectorAll("details.line").forEach(d => d.open = true), ""`)
+		b.screens("settings-" + section[:5])
 	}
 	b.do(chromedp.Click(".settings .line button"), chromedp.WaitVisible(".settings h2")) // there is none left
+}
+
+// modelList is a model server that lists one model, and wants this key where any is shown.
+func modelList(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if shown := r.Header.Get("Authorization"); shown != "" && shown != "Bearer canary-0123456" {
+			http.Error(w, `{"error":{"message":"bad key"}}`, http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"m","object":"model"}]}`)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestWebSettings_Providers tries a provider before it stores it, has errors beside their fields,
+// shows no key and sends none to another address.
+func TestWebSettings_Providers(t *testing.T) {
+	t.Parallel()
+	b := newHarness(t, newModel(t))
+	b.settings.File.Providers = map[string]config.Provider{"fixed": {Type: "openai"}}
+	p := b.servePages("127.0.0.1:0").login()
+	address, elsewhere := modelList(t), modelList(t)
+	provider := func(do string, fields ...string) (int, string) {
+		t.Helper()
+		form := url.Values{"do": {do}}
+		for i := 0; i < len(fields); i += 2 {
+			form.Set(fields[i], fields[i+1])
+		}
+		status, page := p.set("providers", form)
+		if strings.Contains(page, "canary") || strings.Contains(page, "wrong-key") {
+			t.Errorf("%v shows a key: %s", fields, page)
+		}
+		return status, page
+	}
+	lab := func(field, value string) []string {
+		form := []string{"name", "lab", "type", "openai", "base_url", address, "key", "canary-0123456", "model", "m"}
+		return append(form, field, value)
+	}
+	for field, bad := range map[string]string{"name": "Lab", "base_url": "ftp://x", "key": "wrong-key-012", "model": "n"} {
+		status, page := provider("add", lab(field, bad)...)
+		at := strings.Index(page, `id="hint-`+field+`"`)
+		if status != 409 || at < 0 || !strings.Contains(page[at:min(len(page), at+100)], `class="problem"`) {
+			t.Errorf("%s: %d %s", field, status, page)
+		}
+	}
+	if _, page := provider("add", lab("key", "keyring:openai")...); !strings.Contains(page, "that is not a key") {
+		t.Errorf("a reference as a key: %s", page)
+	}
+	if _, page := provider("add", lab("name", "fixed")...); !strings.Contains(page, "is fixed by providers.fixed in") {
+		t.Errorf("one of a file: %s", page)
+	}
+	if status, page := provider("add", lab("chosen", "yes")...); status != 200 || !strings.Contains(page, "restart regie serve to use it") {
+		t.Errorf("%d %s", status, page)
+	}
+	if status, page := provider("save", "name", "lab", "base_url", elsewhere); status != 409 || !strings.Contains(page, "give the key for the new address") {
+		t.Errorf("the stored key for another address: %d %s", status, page)
+	}
+	if status, page := provider("save", "name", "lab", "base_url", elsewhere, "key", "canary-0123456"); status != 200 {
+		t.Errorf("%d %s", status, page)
+	}
+	stored, err := config.ReadSetup(b.settings.SetupFile)
+	want := config.Provider{Type: "openai", BaseURL: elsewhere + "/v1", APIKey: "canary-0123456", Models: map[string]string{"medium": "m"}}
+	if got := stored.Providers["lab"]; err != nil || !got.Same(want) || stored.Provider != "lab" || stored.Model != "m" {
+		t.Errorf("stored: %+v (%v)", stored, err)
+	}
+	remote, err := client.New(p.served.URL, p.token, "en")
+	fatal(t, err)
+	defer remote.Close()
+	now, err := remote.Catalog.ChangeProvider(t.Context(), client.ProviderEdit{Name: "lab"})
+	if err != nil || !now.Restart || !now.HasKey || now.Model != "m" {
+		t.Errorf("over the API: %+v (%v)", now, err)
+	}
+	if _, page := provider("delete", "name", "lab"); strings.Contains(page, `value="lab"`) {
+		t.Errorf("after the deletion: %s", page)
+	}
+	if err := remote.Catalog.RemoveProvider(t.Context(), "lab"); regie.CodeOf(err) != regie.CodeNotFound {
+		t.Errorf("removed twice: %v", err)
+	}
 }

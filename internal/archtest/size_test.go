@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 88613
-	maxSupportLines = 13538
-	maxTestLines    = 69548
+	maxProductLines = 88681
+	maxSupportLines = 13539
+	maxTestLines    = 69756
 	maxInterface    = 15
 )
 

@@ -59,6 +59,8 @@ type Config struct {
 	// do: no agent works there.
 	Private []string
 	setup   File // what regie setup stored
+	// SetupFile is the file of regie setup; empty where a named file counts alone.
+	SetupFile string
 	// embedder is who embeds, with what embeds says; see Embedding.
 	embedder Provider
 	embeds   Embedder
@@ -114,6 +116,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	}
 	c.Private = privateDirs(env, flags)
 	c.Apart, c.Skills = flags.Config != "" || env("REGIE_CONFIG") != "", userSkills(env)
+	_, c.SetupFile = Paths(env, flags.Config)
 	if err := c.loadFiles(env, flags); err != nil {
 		return c, err
 	}

@@ -181,7 +181,7 @@ func (c *Config) loadFiles(env func(string) string, flags Flags) error {
 		}
 		c.File, c.Layers, c.Origin["file"] = f, []Layer{layer}, path
 	} else {
-		if err := c.loadSetup(env); err != nil {
+		if err := c.loadSetup(setupFile(env)); err != nil {
 			return err
 		}
 		if err := c.loadLayers(cmp.Or(flags.System, SystemFile), userFile(env)); err != nil {

@@ -42,6 +42,15 @@ func KeyVendors() []string {
 	return slices.DeleteFunc(Vendors(""), func(name string) bool { return vendors[name].key == "" })
 }
 
+// CheckKey refuses what cannot be a key before it is sent. Every vendor's keys are longer than 8
+// bytes. A reference to the keyring is no key: it would show another provider's key to a server.
+func CheckKey(key string) error {
+	if len(key) < 8 || inKeyring(key) || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return regie.Errorf(regie.CodeProviderAuth, "that is not a key: a key is one long word; nothing was sent")
+	}
+	return nil
+}
+
 // vendorAt returns the vendor among names that owns the domain of an address, empty for none.
 func vendorAt(address string, names []string) string {
 	u, err := url.Parse(address)

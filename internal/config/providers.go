@@ -54,6 +54,12 @@ type Provider struct {
 	Origin map[string]string `yaml:"-" json:"-"`
 }
 
+// Same reports whether two stored providers are the same.
+func (p *Provider) Same(other Provider) bool {
+	return p.Type == other.Type && p.Vendor == other.Vendor && p.API == other.API && p.BaseURL == other.BaseURL &&
+		p.APIKey == other.APIKey && p.APIKeyEnv == other.APIKeyEnv && maps.Equal(p.Models, other.Models)
+}
+
 // The APIs that a server of type openai can be asked in.
 const (
 	APIChat      = "chat"      // Chat Completions

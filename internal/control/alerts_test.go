@@ -74,10 +74,10 @@ func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	waits := func(age time.Duration) store.Waiting { return store.Waiting{Count: 1, Since: now.Add(-age)} }
-	ends := func(end regie.RoundEnd, n int64) store.Stats {
-		return store.Stats{Total: store.StatLine{Ends: map[regie.RoundEnd]int64{end: n}}}
+	ends := func(end regie.RoundEnd, n int64) store.StatReport {
+		return store.StatReport{Total: store.StatLine{Ends: map[regie.RoundEnd]int64{end: n}}}
 	}
-	for name, pair := range map[string][2]store.Stats{ // what holds, and what just does not
+	for name, pair := range map[string][2]store.StatReport{ // what holds, and what just does not
 		"RegieApprovalsWait":  {{Approvals: waits(5 * time.Hour)}, {Approvals: waits(3 * time.Hour), Questions: waits(5 * time.Hour)}},
 		"RegieQuestionsWait":  {{Questions: waits(25 * time.Hour)}, {Questions: waits(23 * time.Hour)}},
 		"RegieOutcomeUnknown": {{Tools: []store.ToolStat{{Calls: 1, Unknown: 1}}}, {Tools: []store.ToolStat{{Calls: 1}}}},

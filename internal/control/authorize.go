@@ -44,8 +44,9 @@ var requiredScopes = map[string]regie.TokenScope{
 	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "change_agents": regie.ScopeAdmin,
 	"revoke_rules": regie.ScopeAdmin,
 	"clear_cache":  regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
-	"add_token": regie.ScopeAdmin, "add_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
+	"add_token": regie.ScopeAdmin, "add_client_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
 	"make_setup_link": regie.ScopeAdmin, "rebuild_stats": regie.ScopeAdmin,
+	"change_providers": regie.ScopeAdmin, "check_machine": regie.ScopeAdmin,
 
 	"show_widget": VisitorOnly, "send_visit": VisitorOnly, "show_visit": VisitorOnly, "follow_visit": VisitorOnly,
 

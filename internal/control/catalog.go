@@ -1,16 +1,18 @@
 package control
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"sync"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
 // Catalog says what there is to work with: tools, providers, models.
-type Catalog struct{ *core }
+type Catalog struct {
+	*core
+	changing sync.Mutex // of stored providers
+}
 
 // Tools lists what agents can call: the wire of a tool's server that is away is left out.
 func (c *Catalog) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
@@ -20,30 +22,18 @@ func (c *Catalog) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
 	return c.core.Tools(ctx).Definitions(), nil
 }
 
-// Providers lists what can answer. Keys are never shown.
-func (c *Catalog) Providers(ctx context.Context) ([]dispatch.ProviderView, error) {
-	if _, err := c.authorize(ctx, "list_providers"); err != nil {
-		return nil, err
-	}
-	out := []dispatch.ProviderView{}
-	names := c.Settings.ProviderNames()
-	if c.Settings.Provider != "" && !slices.Contains(names, c.Settings.Provider) {
-		names = append(names, c.Settings.Provider)
-	}
-	for _, name := range names {
-		p, _ := c.Settings.Named(name)
-		out = append(out, dispatch.ProviderView{
-			Name: name, Type: cmp.Or(p.Type, name), BaseURL: p.BaseURL, HasKey: p.APIKey != "",
-			Chosen: name == c.Settings.Provider,
-		})
-	}
-	return out, nil
-}
-
 // Models asks each configured provider what it has; one that does not answer says so, in its place.
 func (c *Catalog) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 	if _, err := c.authorize(ctx, "list_models"); err != nil {
 		return nil, err
 	}
 	return c.ListModels(ctx)
+}
+
+// Check examines the server's machine as regie doctor does. It takes some seconds.
+func (c *Catalog) Check(ctx context.Context) ([]dispatch.Check, error) {
+	if _, err := c.authorizeAll(ctx, "check_machine"); err != nil {
+		return nil, err
+	}
+	return c.Examine(ctx), nil
 }

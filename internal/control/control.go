@@ -55,6 +55,11 @@ type Config struct {
 	AddProvider func(in config.ClientProvider) (added bool, err error)
 	Codec       func(name string, pin regie.Hash) (provider.Provider, error)
 	ListModels  func(ctx context.Context) ([]dispatch.ProviderModels, error)
+	// TryProvider asks a provider whether it answers and has a model, or which one it has for "".
+	// untested is why it could not be asked. Examine is regie doctor for this engine.
+	TryProvider func(ctx context.Context, p config.Provider, model string) (
+		tried config.Provider, found string, untested, err error)
+	Examine func(ctx context.Context) []dispatch.Check
 	// ReadOnly runs nothing; with StoreOnly it takes answers all the same.
 	ReadOnly, StoreOnly bool
 }
@@ -117,7 +122,7 @@ func New(config Config) *Service {
 	return &Service{
 		Agents: &Agents{c}, Attachments: &Attachments{c}, Sessions: &Sessions{c}, Rounds: rounds,
 		Approvals: &Approvals{c}, Rules: &Rules{c},
-		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
+		Workspaces: &Workspaces{c}, Catalog: &Catalog{core: c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
 		Presence: &PresenceService{c}, Stats: &Stats{c},
 		Visits: &Visits{

@@ -62,7 +62,7 @@ func (r *Rounds) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest
 // AddProvider keeps a client's provider for its runs, in memory, and goes on with the runs that
 // waited for its settings (decision 54).
 func (r *Rounds) AddProvider(ctx context.Context, in config.ClientProvider) error {
-	if _, err := r.authorize(ctx, "add_provider"); err != nil {
+	if _, err := r.authorize(ctx, "add_client_provider"); err != nil {
 		return err
 	}
 	added, err := r.Config.AddProvider(in)

@@ -19,7 +19,7 @@ const defaultPeriod, maxPeriod = 7, 1000
 
 // Get returns the counters of a period in the workspace at root, or in all for "". It reads the
 // roll-ups and never the rounds. It returns CodeBadRequest for a malformed period.
-func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (out store.Stats, err error) {
+func (s *Stats) Get(ctx context.Context, filter store.StatFilter) (out store.StatReport, err error) {
 	if _, err := s.authorizeIn(ctx, "show_stats", &filter.Root); err != nil {
 		return out, err
 	}
@@ -81,7 +81,7 @@ func parseStatTime(text string, now time.Time, days int) (time.Time, error) {
 }
 
 // addRollUps adds rows to the steps of the period and to its groups.
-func addRollUps(out *store.Stats, filter *store.StatFilter, rows []store.RollUp) {
+func addRollUps(out *store.StatReport, filter *store.StatFilter, rows []store.RollUp) {
 	layout := time.DateOnly
 	if filter.By == "hour" {
 		layout = time.RFC3339
@@ -145,7 +145,7 @@ func percentile(counts []store.ToolCount, rank float64) int64 {
 }
 
 // addWaiting adds what waits now: for people, and in all workspaces together for a slot.
-func (s *Stats) addWaiting(ctx context.Context, root string, out *store.Stats) error {
+func (s *Stats) addWaiting(ctx context.Context, root string, out *store.StatReport) error {
 	inbox, err := s.Store.Inbox(ctx, store.InboxFilter{Root: root, Brief: true}) // the oldest come first
 	if n := len(inbox.Approvals); n > 0 {
 		out.Approvals = store.Waiting{Count: n, Since: inbox.Approvals[0].CreatedAt}
@@ -197,7 +197,7 @@ func forecast(spent int64, elapsed, whole time.Duration) int64 {
 
 // activeAlerts returns the alerts that hold, by what waits now and the rounds of this hour and the
 // last one.
-func (s *Stats) activeAlerts(ctx context.Context, root string, recent store.Stats, now time.Time) (
+func (s *Stats) activeAlerts(ctx context.Context, root string, recent store.StatReport, now time.Time) (
 	out []store.Alert, err error,
 ) {
 	recent.To, recent.Total = now, store.StatLine{}

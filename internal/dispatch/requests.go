@@ -280,4 +280,54 @@ type ProviderView struct {
 	BaseURL string `json:"base_url,omitempty"`
 	HasKey  bool   `json:"has_key"`
 	Chosen  bool   `json:"chosen,omitempty"` // answers where nothing else is said
+	// Place is the file or the variable that fixes it. It is empty for a stored one, with its
+	// default model.
+	Place string `json:"place,omitempty"`
+	Model string `json:"model,omitempty"`
+	// Restart says that the server uses what is stored from its next start on.
+	Restart bool `json:"restart_needed,omitempty"`
+	Removed bool `json:"removed,omitempty"` // it answers until then
+	// Untested is why storing it did not test it.
+	Untested string `json:"untested,omitempty"`
+}
+
+// Check is a finding of the doctor.
+type Check struct {
+	Group, Status string
+	Cause         error // says it instead of Text
+	Text          regie.Sentence
+	Fixes         []CheckFix
+}
+
+// CheckFix is a command to type, or a sentence where that is empty.
+type CheckFix struct {
+	Command string
+	Text    regie.Sentence
+}
+
+// NewProvider asks to store a provider as regie setup does.
+type NewProvider struct {
+	Name string `json:"name" required:"true"`
+	// Type is anthropic, openai, gemini or ollama. A vendor's name needs no type and no address.
+	Type string `json:"type,omitempty"`
+	ProviderFields
+}
+
+// ProviderEdit changes a stored provider; what is empty stays. A stored key is for its address
+// only: a new address needs the key again.
+type ProviderEdit struct {
+	Name string `json:"-"`
+	ProviderFields
+}
+
+// ProviderFields are what can be changed of a stored provider.
+type ProviderFields struct {
+	BaseURL string `json:"base_url,omitempty"`
+	// Key is tried and never shown. Keyring keeps it in the keyring of the server's system, not in
+	// the private file.
+	Key     string `json:"key,omitempty"`
+	Keyring bool   `json:"keyring,omitempty"`
+	Model   string `json:"model,omitempty"` // answers where nothing names one
+	// Chosen makes the provider answer where nothing names one.
+	Chosen bool `json:"chosen,omitempty"`
 }

@@ -15,10 +15,11 @@ import (
 // belongs to features that are not there yet comes with them.
 func (s *server) operations() []operation {
 	all := slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(),
-		s.undoOperations(), s.placeOperations(), agentOperations(s), attachmentOperations(s), s.keepingOperations(),
+		s.undoOperations(), s.placeOperations(), agentOperations(s), providerOperations(s),
+		attachmentOperations(s), s.keepingOperations(),
 		s.settingOperations(), s.identityOperations())
 	if s.Trusted { // on the engine's private socket alone
-		all = append(all, postBody(s, "/providers", "add_provider",
+		all = append(all, postBody(s, "/client-providers", "add_client_provider",
 			"Hand over a provider with its key for runs of this client",
 			func(ctx context.Context, in config.ClientProvider) (none, error) {
 				return none{}, s.Service.Rounds.AddProvider(ctx, in)
@@ -177,8 +178,6 @@ func (s *server) placeOperations() []operation {
 		postBody(s, "/workspaces", "open_workspace",
 			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
 		listAll(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
-		listAll(s, "/providers", "list_providers", "What can answer; keys are never shown",
-			s.Service.Catalog.Providers),
 		listAll(s, "/models", "list_models",
 			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
 		getByQuery(s, "/search", "search", "Look through a workspace: what was said in its sessions, and its files",

@@ -18,6 +18,7 @@ var sameAs = map[string]string{
 	"start_run": "send_message", "show_attachment": "show_session", "undo_in_session": "undo",
 	"show_agent": "list_agents", "list_agent_versions": "list_agents", "create_agent": "change_agents",
 	"change_agent": "change_agents", "remove_agent": "change_agents",
+	"create_provider": "change_providers", "edit_provider": "change_providers", "remove_provider": "change_providers",
 	"respond": "answer_question", "revoke_token": "revoke_tokens", "logout": "revoke_own_token",
 }
 

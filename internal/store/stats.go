@@ -141,8 +141,8 @@ type Alert struct {
 	Page     string         `json:"page"` // of the web pages, where a person acts on it
 }
 
-// Stats is what rounds did in a period, and what waits now.
-type Stats struct {
+// StatReport is what rounds did in a period, and what waits now.
+type StatReport struct {
 	From   time.Time  `json:"from"`
 	To     time.Time  `json:"to"`
 	Total  StatLine   `json:"total"`

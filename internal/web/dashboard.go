@@ -17,7 +17,7 @@ import (
 // dashboardPage is the figures of a period.
 type dashboardPage struct {
 	*frame
-	Stats    store.Stats
+	Stats    store.StatReport
 	Days     int    // of the period; 0: it has a From and a To
 	From, To string // days, of the form
 	Change   int64  // of the number of runs since the period before, in percent

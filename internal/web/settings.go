@@ -29,9 +29,16 @@ type settingsPage struct {
 	Secret    string   // of a token that was just made
 	Link      string   // that lets a browser in
 	Agents    []agentRow
-	Providers []dispatch.ProviderView
-	Places    []regie.Workspace
-	Typed     map[string]string // what a refused form held
+	Providers []*providerForm
+	// NewProvider is the form for one more.
+	NewProvider *providerForm
+	Field       string // that a refused form of a provider is about
+	Notice      string // why a provider was stored without a test
+	Checks      []checkGroup
+	Failed      int // of the checks
+	Warnings    int
+	Places      []regie.Workspace
+	Typed       map[string]string // what a refused form held
 }
 
 type settingsPart struct{ Name, Title string }
@@ -81,6 +88,7 @@ func newSettings(v *visit) *settingsPage {
 			{"providers", t.T("Providers")},
 			{"agents", t.T("Agents")},
 			{"workspaces", t.T("Workspaces")},
+			{"checks", t.T("Checks")},
 		},
 	}
 	for name := range v.r.PostForm {
@@ -114,14 +122,19 @@ func changeSettings(v *visit) error {
 		page.Secret, err = addToken(v)
 	case "agents save", "agents add", "agents delete":
 		page.About, err = v.field("name"), changeAgent(v)
+	case "providers add":
+		page.Notice, err = changeProvider(v)
+	case "providers save", "providers delete":
+		page.About = "-" + v.field("name")
+		page.Notice, err = changeProvider(v)
 	default:
 		err = regie.Errorf(regie.CodeNotFound, "there is no page at %s", v.r.URL.Path)
 	}
-	if err == nil && page.Link+page.Secret == "" {
+	if err == nil && page.Link+page.Secret+page.Notice == "" {
 		return v.done("/settings/" + page.Part)
 	}
 	if err != nil {
-		page.Problem = v.text.Error(err)
+		page.Problem, page.Field = v.text.Error(err), providerField(err)
 	}
 	return renderSettings(v, page)
 }
@@ -153,7 +166,9 @@ func renderSettings(v *visit, page *settingsPage) (err error) {
 			page.Tokens, err = s.Tokens.List(ctx, store.TokenFilter{Limit: shownSettings})
 		}
 	case "providers":
-		page.Providers, err = s.Catalog.Providers(ctx)
+		err = page.loadProviders(v)
+	case "checks":
+		err = page.loadChecks(v)
 	case "agents":
 		err = page.loadAgents(v)
 	case "workspaces":
