@@ -162,7 +162,7 @@ func TestBrowser(t *testing.T) {
 			other.screens("inbox-" + language)
 			b.click(".card.you .primary")
 			b.shows("Tessier SARL")
-			b.wait(`document.querySelector(".turn.end") && !document.querySelector(".card")`)
+			b.wait(`document.querySelector(".turn.end") && !document.querySelector(".card, #items [aria-busy]")`)
 			other.wait(`!document.querySelector(".card") && document.querySelector("#empty h2")`)
 			b.screens("answer-" + language)
 			live := b.thread()
@@ -244,7 +244,7 @@ func TestBrowser_Killed(t *testing.T) {
 	page.wait(`document.querySelector(".turn.end")`)
 	page.do(chromedp.SendKeys("#text", "Again\r"))
 	page.shows("A second answer.")
-	page.wait(`document.querySelectorAll(".turn.end").length == 2`)
+	page.wait(`document.querySelectorAll(".turn.end").length == 2 && !document.querySelector("#items [aria-busy]")`)
 	live := page.thread()
 	if n := len(slices.DeleteFunc(slices.Clone(live), func(item string) bool { return !strings.Contains(item, `class="turn person"`) })); n != 2 {
 		t.Errorf("%d messages of the person", n)
@@ -297,26 +297,31 @@ func TestBrowser_Image(t *testing.T) {
 	b := newHarness(t, newModel(t, replyWith("A picture."), replyWith("Another.")))
 	page := openTab(t, "en")
 	page.login(b.servePages("127.0.0.1:0"))
+	dispatch := func(name string, width int, event string) {
+		t.Helper()
+		page.wait(`(() => { const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob("` +
+			base64.StdEncoding.EncodeToString(drawPNG(width, 200)) + `"), (c) => c.charCodeAt(0))], "` + name + `", { type: "image/png" }));
+			const options = { clipboardData: all, dataTransfer: all, bubbles: true, cancelable: true };
+			return !document.getElementById("text").dispatchEvent(` + event + `) })()`) // again, until the page's module is there
+	}
 	attach := func(name string, width int, event string) {
 		t.Helper()
-		page.eval(`const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob("` +
-			base64.StdEncoding.EncodeToString(drawPNG(width, 200)) + `"), (c) => c.charCodeAt(0))], "` + name + `", { type: "image/png" }));
-			const options = { clipboardData: all, dataTransfer: all, bubbles: true, cancelable: true }; ` + event + `, ""`)
+		dispatch(name, width, event)
 		page.wait(`document.querySelector(".chosen").textContent == "` + name + `"`)
 	}
 	shown := func(n, width int) {
 		t.Helper()
 		page.wait(fmt.Sprintf(`document.querySelectorAll(".picture img").length == %d && [...document.querySelectorAll(".picture img")].at(-1).naturalWidth == %d`, n, width))
 	}
-	attach("shot.png", 300, `document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", options))`)
+	attach("shot.png", 300, `new ClipboardEvent("paste", options)`)
 	page.do(chromedp.SendKeys("#text", "What is this?\r"), chromedp.WaitVisible("#items"))
 	page.shows("A picture.")
 	shown(1, 300)
 	if title := page.eval(`document.querySelector("h1").textContent`); title != "What is this?" {
 		t.Errorf("the chat is called %q", title)
 	}
-	attach("other.png", 100, `if (document.getElementById("text").dispatchEvent(new DragEvent("dragover", options))) throw new Error("no place to drop");
-		document.getElementById("text").dispatchEvent(new DragEvent("drop", options))`)
+	dispatch("other.png", 100, `new DragEvent("dragover", options)`)
+	attach("other.png", 100, `new DragEvent("drop", options)`)
 	page.do(chromedp.SendKeys("#text", "And this?\r"))
 	page.shows("Another.")
 	shown(2, 100)

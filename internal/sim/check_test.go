@@ -168,8 +168,8 @@ func (s *session) list(view *store.RoundView) {
 	}
 }
 
-// names are ids and hashes: they come from chance, and hashes of what holds them.
-var names = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\b(call_)?[0-9a-f]{32,64}\b|/[^" ]*regie-sim-[0-9]+`)
+// names are ids, ends of ids, and hashes: they come from chance, and hashes of what holds them.
+var names = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\b(call_)?[0-9a-f]{32,64}\b|/[^" ]*regie-sim-[0-9]+|/show [0-9a-f]{8}`)
 
 // transcript is all that happened, with ids and hashes numbered in the order in which they come.
 func (s *session) transcript() string {
