@@ -59,8 +59,9 @@ func setupByFlags(ctx context.Context, env *environment, keyStdin, keyring bool)
 	}
 	if keyStdin {
 		key, err := readLine(bufio.NewReader(env.stdin))
-		if err == nil {
-			err = config.CheckKey(key)
+		if refused, ok := errors.AsType[*regie.Error](config.CheckKey(key)); err == nil && ok {
+			refused.Code = codeUsage
+			err = refused
 		}
 		if err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 88681
+	maxProductLines = 88682
 	maxSupportLines = 13539
 	maxTestLines    = 69756
 	maxInterface    = 15
