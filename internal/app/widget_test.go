@@ -316,7 +316,7 @@ func TestBrowser_Widget(t *testing.T) {
 	b2 := openTab(t, "en", chromedp.Flag("disable-site-isolation-trials", true), // the test looks into the frame
 		chromedp.Flag("disable-features", "SitePerProcess,IsolateOrigins"))
 	w := b2.openWidget(site(good))
-	w.waits(`document.hasFocus() && document.activeElement.id == "text" && document.getElementById("title").textContent == "Help with orders"`)
+	w.waits(`(window.focus(), document.activeElement.id == "text" && document.getElementById("title").textContent == "Help with orders")`)
 	w.waits(`document.querySelector("footer > p").textContent == "It can look things up. It cannot change or pay anything."`)
 	w.waits(`getComputedStyle(document.documentElement).getPropertyValue("--accent").startsWith("rgb(")`)
 	w.do(chromedp.KeyEvent("Where is order 4417?\r"))

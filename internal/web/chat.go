@@ -151,16 +151,16 @@ func (v *visit) from() int64 {
 
 // loadChat reads a chat.
 func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string) (*chatPage, error) {
-	// The rounds come first: the thread has all messages of a round that has ended.
-	rounds, err := v.site.Service.Rounds.List(ctx, store.RoundFilter{SessionID: id, Limit: shownMessages})
-	if err != nil {
-		return nil, err
-	}
 	view, err := v.site.Service.Sessions.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: id, Closed: true})
+	if err != nil {
+		return nil, err
+	}
+	// They come last: what happened since the thread was read, the page's stream tells.
+	rounds, err := v.site.Service.Rounds.List(ctx, store.RoundFilter{SessionID: id, Limit: shownMessages})
 	if err != nil {
 		return nil, err
 	}
