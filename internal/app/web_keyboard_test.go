@@ -26,7 +26,7 @@ func (b *tab) tabTo(selector string) {
 	b.t.Fatalf("Tab never comes to %s; the focus is on %s", selector, b.eval("document.activeElement.outerHTML"))
 }
 
-// allow goes to the first card and allows it once. Keys do nothing before the page's module is there.
+// allow goes to the first card and allows it once. Keys do nothing before the page has its module.
 func (b *tab) allow() {
 	b.t.Helper()
 	for range 500 {

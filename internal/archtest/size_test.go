@@ -12,7 +12,7 @@ import (
 const (
 	maxProductLines = 88682
 	maxSupportLines = 13539
-	maxTestLines    = 69761
+	maxTestLines    = 69768
 	maxInterface    = 15
 )
 
