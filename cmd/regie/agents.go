@@ -204,7 +204,7 @@ func newAgentEditCommand(env *environment) *cobra.Command {
 				if err != nil {
 					return now, err
 				}
-				if definition, err = replacing(now.Definition, definition); err != nil {
+				if definition, err = dispatch.PatchTo(now.Definition, definition); err != nil {
 					return now, err
 				}
 				return conn.Agents.Edit(cmd.Context(), dispatch.AgentEdit{
@@ -239,30 +239,6 @@ func editDefinition(ctx context.Context, definition json.RawMessage) (json.RawMe
 		return nil, err
 	}
 	return jsonOfYAML(edited)
-}
-
-// replacing returns the merge patch (RFC 7396) that makes one definition of another.
-func replacing(before, after json.RawMessage) (json.RawMessage, error) {
-	var was, is map[string]any
-	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
-		return nil, err
-	}
-	nullMissing(was, is)
-	return json.Marshal(is)
-}
-
-// nullMissing sets the keys to null that are no longer there.
-func nullMissing(was, is map[string]any) {
-	for key, old := range was {
-		now, stays := is[key]
-		if !stays {
-			is[key] = nil
-		}
-		before, nested := old.(map[string]any)
-		if after, both := now.(map[string]any); nested && both {
-			nullMissing(before, after)
-		}
-	}
 }
 
 func newAgentRemoveCommand(env *environment) *cobra.Command {

@@ -162,7 +162,7 @@ func TestBrowser(t *testing.T) {
 			other.screens("inbox-" + language)
 			b.click(".card.you .primary")
 			b.shows("Tessier SARL")
-			b.wait(`document.querySelector(".agent[id^='m-'] + .turn.end") && !document.querySelector(".card, #items [aria-busy]")`)
+			b.wait(`document.querySelector(".turn.end") && !document.querySelector(".card, #items [aria-busy]")`)
 			other.wait(`!document.querySelector(".card") && document.querySelector("#empty h2")`)
 			b.screens("answer-" + language)
 			live := b.thread()
@@ -244,7 +244,7 @@ func TestBrowser_Killed(t *testing.T) {
 	page.wait(`document.querySelector(".turn.end")`)
 	page.do(chromedp.SendKeys("#text", "Again\r"))
 	page.shows("A second answer.")
-	page.wait(`document.querySelectorAll(".agent[id^='m-'] + .turn.end").length == 2 && !document.querySelector("#items [aria-busy]")`)
+	page.wait(`document.querySelectorAll(".turn.end").length == 2 && !document.querySelector("#items [aria-busy]")`)
 	live := page.thread()
 	if n := len(slices.DeleteFunc(slices.Clone(live), func(item string) bool { return !strings.Contains(item, `class="turn person"`) })); n != 2 {
 		t.Errorf("%d messages of the person", n)

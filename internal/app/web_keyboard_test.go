@@ -67,7 +67,7 @@ func TestBrowser_Keyboard(t *testing.T) {
 	b.press("\r")
 	b.wait(`location.pathname.startsWith("/inbox/") && document.querySelector(".card.you")`)
 	b.allow()
-	b.wait(`document.querySelector("#empty h2")`)
+	b.wait(`!document.querySelector(".card.you")`)
 
 	b.press("k", chromedp.ModifierCtrl)
 	b.wait(`location.pathname == "/search" && document.activeElement?.id == "q"`)

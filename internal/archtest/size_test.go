@@ -10,7 +10,7 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 88682
+	maxProductLines = 88679
 	maxSupportLines = 13539
 	maxTestLines    = 69768
 	maxInterface    = 15

@@ -61,6 +61,9 @@ func (c *Catalog) viewProvider(stored *config.Setup, name string) dispatch.Provi
 	return view
 }
 
+// ProviderTypes returns the types that a provider can have.
+func ProviderTypes() []string { return config.TypeNames() }
+
 // AddProvider tries a provider and stores it as regie setup does. It returns CodeConflict for a
 // name that is taken and the codes of changeProvider.
 func (c *Catalog) AddProvider(ctx context.Context, in dispatch.NewProvider) (dispatch.ProviderView, error) {

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -57,4 +58,31 @@ type AgentEdit struct {
 	Definition json.RawMessage `json:"definition" required:"true"`
 	// Version is the one that was changed; another one is refused. Zero is the newest.
 	Version int `json:"version,omitempty"`
+}
+
+// PatchTo returns the merge patch (RFC 7396) that makes one definition of another, for AgentEdit.
+func PatchTo(before, after json.RawMessage) (json.RawMessage, error) {
+	var from, to map[string]any
+	if err := errors.Join(json.Unmarshal(before, &from), json.Unmarshal(after, &to)); err != nil {
+		return nil, err
+	}
+	if to == nil { // null
+		to = map[string]any{}
+	}
+	removeMissing(from, to)
+	return json.Marshal(to)
+}
+
+// removeMissing sets the keys to null that are no longer there.
+func removeMissing(from, to map[string]any) {
+	for key, old := range from {
+		now, stays := to[key]
+		if !stays {
+			to[key] = nil
+		}
+		before, nested := old.(map[string]any)
+		if after, both := now.(map[string]any); nested && both {
+			removeMissing(before, after)
+		}
+	}
 }

@@ -159,10 +159,15 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	if err != nil {
 		return nil, err
 	}
-	// They come last: what happened since the thread was read, the page's stream tells.
 	rounds, err := v.site.Service.Rounds.List(ctx, store.RoundFilter{SessionID: id, Limit: shownMessages})
 	if err != nil {
 		return nil, err
+	}
+	for i := range rounds { // as they were when the thread was read: an end never shows before its answer
+		n := slices.IndexFunc(view.History, func(r regie.Round) bool { return r.ID == rounds[i].Round.ID })
+		if n >= 0 {
+			rounds[i].Round = view.History[n]
+		}
 	}
 	f := v.newFrame("chats", v.sessionName(view.Name))
 	f.Path = "/chats/" + id.String()

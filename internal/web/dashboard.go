@@ -141,7 +141,8 @@ func newBarChart(id string, steps []store.StatLine, least float64, format func(f
 		if hour, err := time.Parse(time.RFC3339, key); err == nil {
 			key = hour.Format("01-02 15:04")
 		}
-		page := "/runs?from=" + url.QueryEscape(steps[i].Key)
+		day := steps[i].Key[:len(time.DateOnly)]
+		page := "/runs?from=" + day + "&to=" + day
 		c.Rows = append(c.Rows, chartRow{key, page, format(top), format(bottom)})
 	}
 	c.First, c.Last = c.Rows[0].Key, c.Rows[len(c.Rows)-1].Key

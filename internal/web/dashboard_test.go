@@ -23,7 +23,7 @@ func TestBarChart(t *testing.T) {
 	want := barChart{
 		ID: "x", Highest: "3", Top: "4", Middle: "2", First: "2026-11-23", Last: "2026-11-24",
 		Bars: []barPart{{"second", "55.00%", "75.00%", "40.00%", "25.00%"}, {"first", "55.00%", "25.00%", "40.00%", "50.00%"}},
-		Rows: []chartRow{{"2026-11-23", "/runs?from=2026-11-23", "0", "0"}, {"2026-11-24", "/runs?from=2026-11-24", "2", "1"}},
+		Rows: []chartRow{{"2026-11-23", "/runs?from=2026-11-23&to=2026-11-23", "0", "0"}, {"2026-11-24", "/runs?from=2026-11-24&to=2026-11-24", "2", "1"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -1,13 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/sanitize"
@@ -308,9 +308,7 @@ func addToken(v *visit) (string, error) {
 func (p *settingsPage) loadAgents(v *visit) error {
 	all, err := v.site.Service.Agents.List(v.r.Context(), dispatch.AgentFilter{})
 	for i := range all {
-		var text bytes.Buffer
-		_ = json.Indent(&text, all[i].Definition, "", "  ") // it is JSON
-		row := agentRow{all[i], text.String()}
+		row := agentRow{all[i], string(chat.Pretty(all[i].Definition))}
 		if p.Problem != "" && p.About == row.Name {
 			row.Text = p.Typed["definition"]
 		}
@@ -324,7 +322,7 @@ func (p *settingsPage) loadAgents(v *visit) error {
 func changeAgent(v *visit) error {
 	ctx, agents, name := v.r.Context(), v.site.Service.Agents, v.field("name")
 	typed := json.RawMessage(v.field("definition"))
-	if v.field("do") != "delete" && !json.Valid(typed) {
+	if v.field("do") != "delete" && json.Unmarshal(typed, &map[string]any{}) != nil {
 		return regie.Errorf(regie.CodeBadRequest, "the definition is not JSON: write an object, at least {}")
 	}
 	switch v.field("do") {
@@ -337,26 +335,10 @@ func changeAgent(v *visit) error {
 	version, _ := strconv.Atoi(v.field("version")) // 0 for what is no number
 	shown, err := agents.Get(ctx, dispatch.AgentQuery{Name: name, Version: max(1, version)})
 	if err == nil {
-		_, err = agents.Edit(ctx, dispatch.AgentEdit{
-			Name: name, Definition: patchTo(shown.Definition, typed), Version: version,
-		})
+		typed, err = dispatch.PatchTo(shown.Definition, typed)
+	}
+	if err == nil {
+		_, err = agents.Edit(ctx, dispatch.AgentEdit{Name: name, Definition: typed, Version: version})
 	}
 	return err
-}
-
-// patchTo returns the merge patch (RFC 7396) that makes one object of another.
-func patchTo(from, to json.RawMessage) json.RawMessage {
-	var before, after map[string]json.RawMessage
-	if json.Unmarshal(from, &before) != nil || json.Unmarshal(to, &after) != nil || after == nil {
-		return to
-	}
-	for key, value := range before {
-		if now, kept := after[key]; !kept {
-			after[key] = json.RawMessage("null")
-		} else if bytes.HasPrefix(bytes.TrimSpace(now), []byte("{")) {
-			after[key] = patchTo(value, now)
-		}
-	}
-	out, _ := json.Marshal(after) // of JSON
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -23,7 +24,7 @@ func (p *settingsPage) loadProviders(v *visit) error {
 	for i := range all {
 		p.Providers = append(p.Providers, &providerForm{ProviderView: all[i], Page: p, ID: "-" + all[i].Name})
 	}
-	p.NewProvider = &providerForm{Page: p, Types: []string{"anthropic", "openai", "gemini", "ollama"}}
+	p.NewProvider = &providerForm{Page: p, Types: control.ProviderTypes()}
 	for _, form := range append([]*providerForm{p.NewProvider}, p.Providers...) {
 		if p.Problem == "" || form.ID != p.About {
 			continue

@@ -16,8 +16,8 @@ type span struct{ from, to time.Time }
 
 func (s span) length() time.Duration { return max(0, s.to.Sub(s.from)) }
 
-// timescale maps times of a run to its width, in percent. Stretches of work are to
-// scale, gaps between them are folded to one width.
+// timescale maps times of a run to its width, in percent. Stretches of work are to scale, gaps
+// between them are folded to one width.
 type timescale struct {
 	busy   []span // in order, without overlaps
 	worked time.Duration

@@ -33,13 +33,18 @@ const parse = (html) => {
   return template.content.firstElementChild;
 };
 
-// keepState carries what the person opened, marked and typed to a new version of an element.
+const focusable = "a, button, input, select, textarea, summary, [tabindex]";
+
+// keepState carries what the person opened, marked and typed to a new version of an element. It returns
+// what has the focus there.
 const keepState = (from, to) => {
   for (const open of from.querySelectorAll("details[id]")) {
     const same = to.querySelector(`[id="${open.id}"]`);
     if (same && open.open) same.open = true;
   }
-  const focused = from.contains(document.activeElement) ? document.activeElement.id : "";
+  const active = document.activeElement;
+  const place = [...from.querySelectorAll(focusable)].indexOf(active);
+  const focused = active.id && to.querySelector(`[id="${active.id}"]`) || to.querySelectorAll(focusable)[place];
   for (const field of from.querySelectorAll("input[id], textarea[id]")) {
     const same = to.querySelector(`[id="${field.id}"]`);
     if (same && field.value !== field.defaultValue) same.value = field.value;
@@ -50,7 +55,7 @@ const keepState = (from, to) => {
 const replace = (from, to) => {
   const focused = keepState(from, to);
   from.replaceWith(to);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  focused?.focus({ preventScroll: true });
 };
 
 let waiting = document.querySelector("#nav .count")?.textContent ?? "";
@@ -508,10 +513,11 @@ document.addEventListener("change", (event) => {
   if (event.target.name === "workspace_id") location.assign(`/chats/new?workspace_id=${event.target.value}`);
 });
 
-// Copy takes the text of the answers since the person's last message.
+// Copy takes what the button names, or the text of the answers since the person's last message.
 document.addEventListener("click", (event) => {
   const button = event.target.closest(".copy");
   if (!button) return;
+  if (button.dataset.copy) return copyText(button, button.dataset.copy);
   const parts = [];
   for (let turn = button.closest(".turn"); turn && !turn.matches(".person"); turn = turn.previousElementSibling) {
     if (turn.matches(".agent")) parts.unshift(turn.innerText.trim());
@@ -530,7 +536,7 @@ const moveTurn = (by) => {
   turn.focus();
 };
 
-// close closes what is open, and reports whether there was anything.
+// closeOpen closes what is open, and reports whether there was anything.
 const closeOpen = () => {
   const menu = document.activeElement.closest("details.menu[open]") ?? document.querySelector(".bar details.menu[open]");
   if (menu) {
@@ -593,13 +599,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
-  await navigator.clipboard?.writeText(button.dataset.copy);
-  say.textContent = words.copied;
-});
-
-if (location.hash) document.querySelector(CSS.escape ? `#${CSS.escape(location.hash.slice(1))}` : location.hash)?.scrollIntoView();
+if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 else toEnd();
 connect();
