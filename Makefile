@@ -137,7 +137,7 @@ bench-short: ## the same in a few seconds, to see that it runs; its figures mean
 	$(GO) run $(BENCH) -short
 
 # The pictures are of the browser tests, in English, light, at 1440 pixels.
-PICTURES = new-en approval-en answer-en inbox-en runs-en run-timeline run-call dashboard-en settings-agents widget-en
+PICTURES = new-en approval-en answer-en inbox-en runs-en run-timeline run-call dashboard-en settings-providers widget-en
 screenshots: ## take the pictures of docs/img
 	@dir=$$(mktemp -d) && REGIE_SCREENS=$$dir $(GO) test ./internal/app -run 'TestBrowser|TestDashboard|TestWebRuns' -count=1 && \
 		mkdir -p docs/img && for name in $(PICTURES); do cp $$dir/$$name-light-1440.png docs/img/$$name.png || exit 1; done; rm -r $$dir
