@@ -70,9 +70,9 @@ race: ## all tests under the race detector
 CONCURRENT = . ./client ./internal/access ./internal/acp ./internal/dispatch ./internal/engine ./internal/fault \
 	./internal/httpapi ./internal/index/... ./internal/mcpserver ./internal/provider/... \
 	./internal/slot ./internal/snapshot ./internal/store/... ./internal/tool ./internal/toolkit/mcp \
-	./internal/tui ./internal/workspace
+	./internal/tui ./internal/workspace ./internal/automation/trigger ./internal/notify
 CONCURRENT_APP = AtOnce|Together|Busy|Slots|Switch|Control|Stop|Drain|Killed|Elsewhere|Stream|Presence|Heartbeat|WebSocket|Watch|$\
-	AsksOnce|TakeOver|Queue|Hand|Clos|Interrupt|Breaker|Crowded|Meanwhile|AgainstRuns|Beside|Warm|Waits|Steer|Pause
+	AsksOnce|TakeOver|Queue|Hand|Clos|Interrupt|Breaker|Crowded|Meanwhile|AgainstRuns|Beside|Warm|Waits|Steer|Pause|Automations_
 # Of the sandbox's and the shell's tests, which start hundreds of processes, those that stop, outlive or
 # overtake a command.
 CONCURRENT_SANDBOX = TestCommand|TestPoliteEnd|TestEndless|TestTooLate|TestKilled|TestStreams|TestCutShort|TestAllThatIsLeft
@@ -137,12 +137,12 @@ bench-short: ## the same in a few seconds, to see that it runs; its figures mean
 	$(GO) run $(BENCH) -short
 
 # The pictures are of the browser tests, in English, light, at 1440 pixels.
-PICTURES = new-en approval-en answer-en inbox-en runs-en run-timeline run-call dashboard-en settings-providers widget-en
+PICTURES = new-en approval-en answer-en inbox-en runs-en automations-en automation-en automation-edit run-timeline run-call dashboard-en settings-providers widget-en
 screenshots: ## take the pictures of docs/img
 	@dir=$$(mktemp -d) && REGIE_SCREENS=$$dir $(GO) test ./internal/app -run 'TestBrowser|TestDashboard|TestWebRuns' -count=1 && \
 		mkdir -p docs/img && for name in $(PICTURES); do cp $$dir/$$name-light-1440.png docs/img/$$name.png || exit 1; done; rm -r $$dir
 
-sdk-check: ## what the vendors' official SDKs make of our requests, and of the streams that we read; a module of its own, minutes to build at first
+sdk-check: ## a mail server that others wrote and our mail; what the vendors' official SDKs make of our requests, and of the streams that we read; a module of its own, minutes to build at first
 	$(GO) -C internal/sdkcheck vet ./...
 	$(GO) -C internal/sdkcheck test -timeout 10m $(TESTFLAGS) ./...
 

@@ -154,6 +154,9 @@ const (
 	// CodeServerDown: The tool's MCP server cannot be reached; nothing was done. Fix: Check that
 	// it runs; the next run tries it again.
 	CodeServerDown Code = "SERVER_DOWN"
+	// CodeNotDelivered: A notification did not reach its receiver. Fix: Nothing: Regie tries again
+	// for a day. `regie notify test` shows what is wrong.
+	CodeNotDelivered Code = "NOT_DELIVERED"
 	// CodeServerLost: The connection to the tool's MCP server broke after the call was sent.
 	// Fix: Check what it did before you try again.
 	CodeServerLost Code = "SERVER_LOST"

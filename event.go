@@ -29,10 +29,12 @@ const (
 	EventFallback         EventType = "fallback" // another provider goes on with a model call
 	EventLevels           EventType = "levels"   // what the workspace says has changed while a round waited
 	// a standing rule was made, or revoked; in its workspace's log (decision 15)
-	EventRule   EventType = "rule"
-	EventUndo   EventType = "undo"  // an undo is intended, or done (decision 16)
-	EventToken  EventType = "token" // a token was made, or revoked; in its user's log (decision 15)
-	EventErased EventType = "erased"
+	EventRule EventType = "rule"
+	// EventAutomation says that an automation has changed; it is in its workspace's log too.
+	EventAutomation EventType = "automation"
+	EventUndo       EventType = "undo"  // an undo is intended, or done (decision 16)
+	EventToken      EventType = "token" // a token was made, or revoked; in its user's log (decision 15)
+	EventErased     EventType = "erased"
 )
 
 // Event is a row of a session's log, which is also its stream (spec 10.2, decision 15): the list,

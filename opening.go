@@ -17,6 +17,8 @@ type Opening struct {
 	// a day, not for a minute.
 	DayOnly bool `json:"day_only,omitempty"`
 	French  bool `json:"french,omitempty"`
+	// ScheduledFor is when the run of an automation was due, zero for any other one.
+	ScheduledFor time.Time `json:"scheduled_for,omitzero"`
 	// Plan says that the session is in plan mode (decision 71).
 	Plan bool `json:"plan,omitempty"`
 }
@@ -35,6 +37,9 @@ func (o *Opening) Beginning(at time.Time) *Opening {
 		zone = time.UTC
 	}
 	out.At = at.In(zone).Truncate(time.Second)
+	if !o.ScheduledFor.IsZero() {
+		out.ScheduledFor = o.ScheduledFor.In(zone)
+	}
 	return &out
 }
 

@@ -129,8 +129,10 @@ func CheckMode(mode Mode) error {
 
 // Execution is what an AUTOMATION session came from and came to (spec 5.3).
 type Execution struct {
-	// Trigger is MANUAL, or SCHEDULED with the instant that it was due at.
-	Trigger      string     `json:"trigger"`
+	// AutomationID is zero for a run that no automation started.
+	AutomationID ID      `json:"automation_id,omitzero"`
+	Trigger      Trigger `json:"trigger"`
+	// ScheduledFor is the instant that a SCHEDULED run was due at.
 	ScheduledFor time.Time  `json:"scheduled_for,omitzero"`
 	StartedAt    time.Time  `json:"started_at"`
 	EndedAt      time.Time  `json:"ended_at,omitzero"`

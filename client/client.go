@@ -39,6 +39,9 @@ type Client struct {
 	Tokens      *Tokens
 	Presence    *PresenceService
 	Stats       *Stats
+	Automations *Automations
+	// Notifications are the channels of the settings.
+	Notifications *Notifications
 
 	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
@@ -94,9 +97,10 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func connectNouns(c *Client) *Client {
-	c.Agents, c.Attachments = &Agents{c}, &Attachments{c}
+	c.Agents, c.Attachments, c.Automations = &Agents{c}, &Attachments{c}, &Automations{c}
 	c.Workspaces, c.Catalog, c.Rules, c.Undos = &Workspaces{c}, &Catalog{c}, &Rules{c}, &Undos{c}
 	c.Cache, c.Tokens, c.Presence, c.Stats = &Cache{c}, &Tokens{c}, &PresenceService{c}, &Stats{c}
+	c.Notifications = &Notifications{c}
 	return c
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -83,10 +84,14 @@ type (
 	Stopped = dispatch.Stopped
 	// TakeBackRequest names a message of a session that waits for its turn.
 	TakeBackRequest = dispatch.TakeBackRequest
+	// TrustRequest trusts the content of a workspace for agents.
+	TrustRequest = dispatch.TrustRequest
 	// UndoRequest says what is to be undone.
 	UndoRequest = dispatch.UndoRequest
 	// WorkspaceRequest names a directory.
 	WorkspaceRequest = dispatch.WorkspaceRequest
+	// WorkspaceTrust is the content of a workspace for agents, and whether it is trusted.
+	WorkspaceTrust = control.WorkspaceTrust
 	// CacheStats is what is in the response cache of a workspace, or of all of them.
 	CacheStats = store.CacheStats
 	// Inbox is what waits for people (spec 4.4).

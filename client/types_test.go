@@ -77,7 +77,7 @@ func TestTypesHaveNames(t *testing.T) {
 		}
 	}
 	named := map[string]bool{}
-	for _, name := range []string{"types.go", "sessions.go", "tokens.go", "agents.go", "attachments.go"} {
+	for _, name := range []string{"types.go", "sessions.go", "tokens.go", "agents.go", "attachments.go", "automations.go", "notifications.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -22,6 +23,24 @@ func (w *Workspaces) List(ctx context.Context) ([]regie.Workspace, error) {
 func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
 	return ask[regie.Workspace](ctx, w.client, http.MethodPost, "/api/v1/workspaces", in)
 }
+
+// GetTrust returns the content of a workspace for agents, and whether it is trusted.
+func (w *Workspaces) GetTrust(ctx context.Context, id regie.ID) (control.WorkspaceTrust, error) {
+	return ask[control.WorkspaceTrust](ctx, w.client, http.MethodGet, trustPath(id), nil)
+}
+
+// Trust trusts exactly the content that was shown. It returns CodeStalePreview where the content
+// has changed since.
+func (w *Workspaces) Trust(ctx context.Context, in dispatch.TrustRequest) (control.WorkspaceTrust, error) {
+	return ask[control.WorkspaceTrust](ctx, w.client, http.MethodPut, trustPath(in.WorkspaceID), in)
+}
+
+// Distrust withdraws the trust in a workspace. It returns CodeNotFound without a decision.
+func (w *Workspaces) Distrust(ctx context.Context, id regie.ID) error {
+	return w.client.call(ctx, http.MethodDelete, trustPath(id), nil, nil)
+}
+
+func trustPath(id regie.ID) string { return "/api/v1/workspaces/" + id.String() + "/trust" }
 
 // Query calls a query of a workspace, without a model and without a session (spec 4.1).
 func (w *Workspaces) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error) {

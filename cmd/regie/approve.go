@@ -262,18 +262,24 @@ func continueRun(ctx context.Context, env *environment, noContinue bool, conn *a
 		env.notef("stored; the running regie process continues the run")
 		return nil
 	}
-	signals := catchSignals()
-	defer signals.stop()
 	// It goes on already, unless it cannot: then this says why.
 	if err := conn.Resume(ctx, out.RoundID); err != nil {
 		return regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)
 	}
 	w := &follower{
-		environment: env, control: conn, round: out.RoundID, session: out.SessionID,
-		after: after, signals: signals.first, network: waitsForNetwork(&now),
+		environment: env, control: conn, round: out.RoundID, session: out.SessionID, after: after,
+		network: waitsForNetwork(&now),
 	}
 	w.showLines(env.T("resuming run %s", out.RoundID))
-	err = w.watchRound(ctx)
-	env.drainCalls(ctx, conn, signals.first, signals.ending.Load())
+	return followHere(ctx, w)
+}
+
+// followHere follows a round that this process may be the engine of, until a signal.
+func followHere(ctx context.Context, w *follower) error {
+	signals := catchSignals()
+	defer signals.stop()
+	w.signals = signals.first
+	err := w.watchRound(ctx)
+	w.drainCalls(ctx, w.control, signals.first, signals.ending.Load())
 	return err
 }

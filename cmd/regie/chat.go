@@ -108,8 +108,9 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		Request: request, Look: app.Look(request.Root),
 		ReadImage: app.ReadImage(request.Root), Skills: skillNotes(env, request.Root),
 		Settings: env.config.FingerprintOf, Continue: f.resume,
-		Commands: func() []chat.CustomCommand { return app.CustomCommands(env.config, env.text, request.Root) },
-		History:  chat.NewHistory(env.config.DataDir),
+		Commands:    func() []chat.CustomCommand { return app.CustomCommands(env.config, env.text, request.Root) },
+		History:     chat.NewHistory(env.config.DataDir),
+		NoSchedules: func() bool { return conn.IsEngine() && env.config.Database == "" },
 	}
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{

@@ -103,7 +103,8 @@ func describeOrigin(env *environment, v *config.Value) string {
 		word += fmt.Sprintf(":%d", v.Line)
 	}
 	if v.Use == config.UseNever || v.Use == config.UseTrusted {
-		word += ": " + describeUse(env, config.ProjectKey{Use: v.Use}, false)
+		key := config.ProjectKey{Use: v.Use}
+		word += ": " + env.text.Sentence(key.Effect(false))
 	}
 	return word
 }

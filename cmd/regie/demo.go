@@ -20,6 +20,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -33,8 +34,8 @@ const demoTimeout = time.Minute
 func newDemoCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: checkArgCount(0, 0),
-		Short: env.T("Show a whole job without a key: search, approval, kill -9, resume, undo"),
-		Long:  env.T("Run a whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, continues, is undone, and its log is verified. At a terminal you answer its questions; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
+		Short: env.T("Show a whole job without a key: search, approval, kill -9, resume, undo, automation"),
+		Long:  env.T("Run a whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, continues, is undone, and does the same once more as an automation whose server is killed; its log is verified. At a terminal you answer its questions; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
@@ -62,6 +63,7 @@ type demonstration struct {
 	*environment
 	dir    string
 	person bool // sits there and answers
+	left   bool // the person did not undo the run
 	round  regie.ID
 }
 
@@ -93,6 +95,7 @@ func (d *demonstration) runSteps(ctx context.Context) (err error) {
 		{d.T("Now ten writes in one go, allowed beforehand; and in the middle of them the process is killed."), d.killRun},
 		{d.T("The same run continues where it stopped. Finished writes are not repeated; the started one is checked."), d.resumeRun},
 		{d.T("One command undoes all file changes of the run, also those from before the crash."), d.undoRun},
+		{d.T("An automation does the same job by itself. The server is killed at it, and it still runs once."), d.fireAutomation},
 		{d.T("Everything is in a log that is chained with a key: any changed row is detected."), d.verifyLogs},
 	} {
 		if i > 0 {
@@ -157,7 +160,7 @@ func (d *demonstration) runCommand(ctx context.Context, asks bool, args ...strin
 }
 
 // commandLine writes a command as it would be typed.
-func commandLine(args []string) string { return "$ regie " + shellWords(args) }
+func commandLine(args []string) string { return "$ regie " + doctor.QuoteAll(args) }
 
 // killAfter is the number of writes before the kill.
 const killAfter = 3
@@ -305,6 +308,7 @@ func (d *demonstration) undoRun(ctx context.Context) error {
 		return err
 	case code != exitDone && d.person:
 		d.printLine(d.T("You left it as it is; regie undo would still do it later."))
+		d.left = true
 		return nil
 	case code != exitDone:
 		return regie.Errorf(regie.CodeInternal, "the undo ended with the exit code %d", code)
@@ -322,6 +326,67 @@ func (d *demonstration) undoRun(ctx context.Context) error {
 	}
 	d.printLine(d.T("Every file is byte for byte what it was before that run."))
 	return nil
+}
+
+// automationIn is how long after its making the demo's automation runs.
+const automationIn = 2 * time.Second
+
+// fireAutomation has an automation do the main job under a server that is killed during it, and
+// under the next one. The person's files are as before the first run, unless the person left them.
+func (d *demonstration) fireAutomation(ctx context.Context) error {
+	if d.left {
+		d.printLine(d.T("Its files are still there, so this is left out."))
+		return nil
+	}
+	at := time.Now().Add(automationIn)
+	code, err := d.runCommand(ctx, false, "automations", "add", d.T("Summarise every text of notes/ into summaries/"),
+		"--when", "once "+at.UTC().Format("2006-01-02T15:04:05"), "--zone", "UTC", "--allow", "files.write_file")
+	if err != nil || code != exitDone {
+		return errors.Join(err, regie.Errorf(regie.CodeInternal, "adding the automation ended with the exit code %d", code))
+	}
+	server, err := d.startServer(ctx)
+	if err != nil {
+		return err
+	}
+	for written := 0; written < killAfter && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		entries, _ := os.ReadDir(d.workspacePath("summaries")) // it comes with the first write
+		written = len(entries)
+	}
+	_ = server.Process.Kill() // it may have ended
+	d.printLine(d.T("kill -9 %s, in the middle of its batch of writes", strconv.Itoa(server.Process.Pid)))
+	_ = server.Wait() // it was killed
+	if server, err = d.startServer(ctx); err != nil {
+		return err
+	}
+	settings := *d.environment
+	settings.config.DataDir = filepath.Join(d.dir, "data")
+	for done := false; !done && err == nil && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		done, err = readStore(ctx, &settings, func(conn *app.Conn) (bool, error) {
+			found, err := conn.Automations.List(ctx, store.AutomationFilter{})
+			return len(found) == 1 && found[0].LastFire != nil && found[0].LastFire.EndReason != "", err
+		})
+	}
+	_ = server.Process.Signal(os.Interrupt) // it may have ended
+	if err = errors.Join(err, server.Wait()); err != nil {
+		return err
+	}
+	if _, err := d.runCommand(ctx, false, "automations", "runs", "last"); err != nil {
+		return err
+	}
+	return d.countWrites()
+}
+
+// startServer starts a server of the scratch copy, with the scripted model.
+func (d *demonstration) startServer(ctx context.Context) (*exec.Cmd, error) {
+	args := []string{"serve", "--addr", "127.0.0.1:0", "--log-level", "error"}
+	server, err := d.startChild(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	server.Env = append(server.Env, "REGIE_PROVIDER=demo")
+	d.printLine(commandLine(args))
+	err = server.Start()
+	return server, err
 }
 
 // readTree returns the names and contents of a directory as one text.

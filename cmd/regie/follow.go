@@ -394,12 +394,3 @@ func givenFlags(pairs ...string) (out []string) {
 	}
 	return out
 }
-
-// shellWords returns a command line.
-func shellWords(words []string) string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = doctor.Quote(word)
-	}
-	return strings.Join(out, " ")
-}

@@ -108,11 +108,12 @@ func newRootCommand(env *environment) *cobra.Command {
 	root.AddCommand(
 		newRunCommand(env), chat, newApprovalsCommand(env), newApproveCommand(env), newDenyCommand(env),
 		newAnswerCommand(env), newRulesCommand(env), newSessionsCommand(env), newRunsCommand(env),
-		newPromptCommand(env), newStatsCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
-		newAgentsCommand(env), newToolsCommand(env), newModelsCommand(env), newSetupCommand(env),
-		newDoctorCommand(env), newTrustCommand(env), newSkillsCommand(env), newWorkspacesCommand(env),
-		newIndexCommand(env), newSearchCommand(env), newServeCommand(env), newWebCommand(env), newTokenCommand(env),
-		newMCPCommand(env), newACPCommand(env), newConfigCommand(env), newManCommand(env), newVersionCommand(env),
+		newAutomationsCommand(env), newPromptCommand(env), newStatsCommand(env), newUndoCommand(env),
+		newVerifyCommand(env), newDemoCommand(env), newAgentsCommand(env), newToolsCommand(env),
+		newModelsCommand(env), newSetupCommand(env), newNotifyCommand(env), newDoctorCommand(env),
+		newTrustCommand(env), newSkillsCommand(env), newWorkspacesCommand(env), newIndexCommand(env),
+		newSearchCommand(env), newServeCommand(env), newWebCommand(env), newTokenCommand(env), newMCPCommand(env),
+		newACPCommand(env), newConfigCommand(env), newManCommand(env), newVersionCommand(env),
 	)
 	root.RunE = chat.RunE // regie alone is regie chat, with its flags
 	root.Flags().AddFlagSet(chat.Flags())

@@ -59,7 +59,9 @@ func runServer(ctx context.Context, env *environment, s app.ServeConfig) error {
 	signals := catchSignals()
 	defer signals.stop()
 	waiting, stop := signal.NotifyContext(ctx, endSignals()...)
-	engine, err := app.WaitEngine(waiting, env.connOptions(app.Options{Resumed: env.tellResumed(regie.ID{})}),
+	engine, err := app.WaitEngine(waiting, env.connOptions(app.Options{
+		Resumed: env.tellResumed(regie.ID{}), Schedules: true,
+	}),
 		func(by error) { fmt.Fprintln(env.stderr, sanitize.Strip(env.text.Error(by))) })
 	interrupted := waiting.Err() != nil
 	stop()

@@ -53,17 +53,27 @@ func newSessionsCommand(env *environment) *cobra.Command {
 // withSession calls do with a connection and the named session of this workspace.
 func withSession[T any](ctx context.Context, env *environment, o app.Options, name string,
 	do func(*app.Conn, regie.ID) (T, error),
+) (T, error) {
+	return withNamed(ctx, env, o, name, chat.FindSession, func(conn *app.Conn, found *store.SessionSummary) (T, error) {
+		return do(conn, found.ID)
+	})
+}
+
+// withNamed calls do with a connection and what find finds by a name, in this workspace.
+func withNamed[F, T any](ctx context.Context, env *environment, o app.Options, name string,
+	find func(ctx context.Context, control chat.Control, root, name string) (F, error),
+	do func(*app.Conn, *F) (T, error),
 ) (out T, err error) {
 	root, err := env.commandRoot(ctx, false)
 	if err != nil {
 		return out, err
 	}
 	return withConn(ctx, env, o, func(conn *app.Conn) (T, error) {
-		found, err := chat.FindSession(ctx, conn.Client, root, name)
+		found, err := find(ctx, conn.Client, root, name)
 		if err != nil {
 			return out, err
 		}
-		return do(conn, found.ID)
+		return do(conn, &found)
 	})
 }
 

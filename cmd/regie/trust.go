@@ -70,7 +70,7 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 			return err
 		}
 	}
-	if err := seen.Trust(env.config); err != nil {
+	if err := app.TrustProject(env.config, seen); err != nil {
 		return err
 	}
 	env.notef("%s is trusted as it is now; regie trust --revoke withdraws that", seen.Root)
@@ -79,17 +79,15 @@ func trustProject(env *environment, seen *app.Project, yes bool) error {
 
 // showProject prints what a workspace holds for agents, and whether it is trusted.
 func showProject(env *environment, p *printer, seen *app.Project) {
-	p.printLine("%s", env.joinPair(sanitize.Line(seen.Root), describeTrust(env, seen)))
+	p.printLine("%s", env.joinPair(sanitize.Line(seen.Root), env.text.Sentence(seen.Standing())))
 	switch {
 	case seen.Instructions:
 		p.printText("  ! ", "AGENTS.md is sent to the model with every run, whether you trust this workspace or not")
 	case len(seen.Files)+len(seen.Odd) == 0:
 		p.printText("", "this workspace has nothing for agents: no settings, skills, commands or MCP servers")
 	}
-	for _, err := range []error{seen.Damaged, seen.Unread, seen.Broken, seen.ServersBroken} {
-		if err != nil {
-			p.printLine("✗ %s", sanitize.Line(env.text.Error(err)))
-		}
+	for _, err := range seen.Errors() {
+		p.printLine("✗ %s", sanitize.Line(env.text.Error(err)))
 	}
 	showKeys(env, p, seen)
 	showServers(env, p, seen)
@@ -113,20 +111,6 @@ func showProject(env *environment, p *printer, seen *app.Project) {
 	showFiles(p, seen)
 }
 
-// describeTrust says whether a workspace is trusted.
-func describeTrust(env *environment, seen *app.Project) string {
-	switch seen.State {
-	case app.StateTrusted:
-		return env.T("trusted since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
-	case app.StateChanged:
-		return env.T("not trusted: it has changed since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
-	case app.StateElsewhere:
-		return env.T("not trusted: the directory here is not the one that was trusted")
-	default:
-		return env.T("not trusted")
-	}
-}
-
 // showKeys prints the settings of the workspace's file, and whether each counts.
 func showKeys(env *environment, p *printer, seen *app.Project) {
 	if len(seen.Keys) > 0 {
@@ -138,7 +122,7 @@ func showKeys(env *environment, p *printer, seen *app.Project) {
 	for _, k := range seen.Keys {
 		about := sanitize.Line(k.Key) + " (" + env.T("line %d", k.Line) + ")"
 		if !seen.Apart {
-			about = env.joinPair(about, describeUse(env, k, seen.Trusted()))
+			about = env.joinPair(about, env.text.Sentence(k.Effect(seen.Trusted())))
 		}
 		p.printLine("  %s", about)
 		if k.Use != config.UseNever {
@@ -162,11 +146,7 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 	}
 	for i := range seen.Servers {
 		s := &seen.Servers[i]
-		what := s.URL
-		if s.Command != "" {
-			what = shellWords(append([]string{s.Command}, s.Args...))
-		}
-		p.printLine("  %s", sanitize.Line(env.joinPair(s.Name, what)))
+		p.printLine("  %s", sanitize.Line(env.joinPair(s.Name, s.Starts)))
 		if s.Dir != "" {
 			p.printText("      ", "in %s", sanitize.Line(s.Dir))
 		}
@@ -178,21 +158,6 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 		} else if s.Why != nil {
 			p.printLine("      ✗ %s", sanitize.Line(env.text.Error(s.Why)))
 		}
-	}
-}
-
-// describeUse says what becomes of a key of a workspace's file.
-func describeUse(env *environment, k config.ProjectKey, trusted bool) string {
-	switch {
-	case k.Use == config.UseTrusted && trusted:
-		return env.T("in force, because you trust it")
-	case k.Use == config.UseNarrows:
-		return env.T("in force without trust, because it can only forbid, ask or lower")
-	case k.Use == config.UseTrusted:
-		return env.T("in force once you trust it")
-	default:
-		file, _ := config.Paths(os.Getenv, "")
-		return env.T("ignored in a workspace's file: put it into %s", file)
 	}
 }
 
@@ -241,7 +206,7 @@ func tellProject(env *environment, root string) {
 	}
 	if skills, settings, servers := seen.Dormant(); skills+settings+servers > 0 && seen.Unread == nil {
 		env.notef("! this workspace has skills (%d), settings (%d) and MCP servers (%d) for agents; %s; they are ignored until you review them with regie trust",
-			skills, settings, servers, describeTrust(env, &seen))
+			skills, settings, servers, env.text.Sentence(seen.Standing()))
 	}
 	if len(seen.Commands) > 0 && !seen.Trusted() && seen.Unread == nil {
 		env.notef("! slash commands of this workspace that do not count until you trust them: %d; regie trust shows them",

@@ -48,7 +48,7 @@ func TestScreenWords(t *testing.T) {
 	if err := os.WriteFile(s.work("plan one.txt"), []byte("the plan\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := chatAt(s, 100, 50)
+	p := chatAt(s, 100, 60) // the help, and below it the rows that the list of commands needed while it was typed
 	p.enter("/help")
 	p.sees("/undo", "/cost", "Ctrl-R", "@path")
 	p.types("see @pla")

@@ -51,7 +51,7 @@ func newWorkspacesCommand(env *environment) *cobra.Command {
 				p.printText("  ", "id %s, found by %s, since %s, last active %s", w.ID.String(), w.FoundBy,
 					w.CreatedAt.Local().Format("2006-01-02 15:04"), lastActive(w))
 				if seen, err := app.LookProject(env.config, w.Root); err == nil && env.config.Server == "" {
-					p.printLine("  %s", describeTrust(env, &seen))
+					p.printLine("  %s", env.text.Sentence(seen.Standing()))
 				}
 			})
 		},

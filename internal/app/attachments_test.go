@@ -14,9 +14,11 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -97,6 +99,53 @@ func TestAttachments(t *testing.T) {
 		}
 	}
 	t.Error("a session takes any number of images")
+}
+
+// TestAttachments_Automation: an automation takes the images that its caller uploaded and those
+// that it has, and its runs show them to the model. A caller who only knows a hash reads nothing.
+func TestAttachments_Automation(t *testing.T) {
+	t.Parallel()
+	s := newScheduled(t)
+	upload := func(name string, size int, changes ...func(*http.Request)) (out regie.Attachment) {
+		t.Helper()
+		body, _ := json.Marshal(map[string]any{"name": name, "data": drawPNG(size, size)})
+		s.json("POST", "/api/v1/attachments", string(body), 201, &out, changes...)
+		return out
+	}
+	create := func(blob regie.Hash, more string) string {
+		return `{"segments":[{"text":"look: "},{"attachment":{"blob":"` + blob.String() + `"}}]` + more + `}`
+	}
+	own := upload("own.png", 16)
+	place := s.placeAt(s.b.root)
+	here := `,"workspace_id":"` + place.ID.String() + `"`
+	confined := bearer(s.house.add(control.TokenRequest{Name: "here", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{place.ID}}).Secret)
+	var theirs client.AutomationView
+	s.json("POST", "/api/v1/automations", `{"text":"x"`+here+`}`, 201, &theirs, confined)
+	for what, blob := range map[string]regie.Hash{"the owner's": own.Blob, "none": regie.HashOf([]byte("never uploaded"))} {
+		for method, path := range map[string]string{"POST": "", "PATCH": "/" + theirs.ID.String()} {
+			more := map[string]string{"POST": here}[method]
+			if status, said := s.said(method, "/api/v1/automations"+path, create(blob, more), confined); status != 404 || !strings.Contains(said, "upload it again") {
+				t.Errorf("%s, %s: %d %s", what, method, status, said)
+			}
+		}
+	}
+
+	var made, edited, copied client.AutomationView
+	s.json("POST", "/api/v1/automations", create(own.Blob, here), 201, &made)
+	started, err := s.all.Run(t.Context(), client.AutomationStart{ID: made.ID})
+	fatal(t, err)
+	s.fires(made.ID, "RAN COMPLETED")
+	if !strings.Contains(s.lastRead(), own.Label()) {
+		t.Errorf("the model reads %s, not %s", s.lastRead(), own.Label())
+	}
+	s.json("GET", "/api/v1/sessions/"+started.Run.SessionID.String()+"/attachments/"+own.Blob.String(), "", 200, nil, confined)
+	s.json("PATCH", "/api/v1/automations/"+made.ID.String(), create(own.Blob, ""), 200, &edited, confined)
+	s.json("POST", "/api/v1/automations", `{"from_automation":"`+made.ID.String()+`"}`, 201, &copied, confined)
+	for _, view := range []client.AutomationView{made, edited, copied} {
+		if got := view.Segments[1].Attachment; *got != own {
+			t.Errorf("stored %+v, uploaded %+v", got, own)
+		}
+	}
 }
 
 // TestMentionImage sends the image that a message names with @, from the workspace or from

@@ -333,7 +333,7 @@ func TestNoSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newReader(t, reads(14), summarise)
-			b := library(t, m, config.Budget{ContextTokens: 7600})
+			b := library(t, m, config.Budget{ContextTokens: 7900})
 			notes(t, b.root, 14, 4000)
 			conn := b.observed()
 			view := b.job(conn, regie.ID{}, theJob)

@@ -28,7 +28,7 @@ const (
 	doctorServers = 5 * time.Second
 	// doctorEngine bounds how long the engine is waited for.
 	doctorEngine = 2 * time.Second
-	// doctorTime bounds an examination that somebody waits for in a browser.
+	// doctorTime bounds an examination that a person waits for in a browser.
 	doctorTime = 20 * time.Second
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/automation/trigger"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -22,13 +23,16 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/i18n"
 	"github.com/regie-run/regie/internal/metrics"
+	"github.com/regie-run/regie/internal/notify"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/snapshot"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/automations"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/undo"
 	"github.com/regie-run/regie/internal/workspace"
@@ -49,6 +53,9 @@ type Options struct {
 	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for
 	// the next engine (decision 1).
 	StoreOnly bool
+	// Schedules has the engine run automations by their schedules, which a server does. Without it
+	// the engine starts only what is due already.
+	Schedules bool
 	// Alone keeps the engine to this process: it holds the data directory, no other command can ask
 	// it anything, and it does not hear the engines that share its database.
 	Alone bool
@@ -71,6 +78,7 @@ type Engine struct {
 	undoer     *undo.Undoer
 	cache      *cache.Cache
 	present    *dispatch.Present
+	notifier   *notify.Worker
 	projects   *projects
 	config     config.Config
 	providers  *providerSets
@@ -95,10 +103,14 @@ type Engine struct {
 	fleet   *mcp.Fleet // nil where nothing runs
 	indexes *indexes   // nil until it is wired
 
+	scheduler *trigger.Scheduler
+	files     *trigger.FileWatcher
+	schedules bool
+
 	holder, place string // as holderName gives them
 	token         string // of its server, or what that will be: it is masked before it is written
 	proxy         *passer
-	counts        atomic.Pointer[metrics.Metrics] // nil where nobody counts
+	counts        atomic.Pointer[metrics.Metrics] // nil without metrics
 }
 
 // OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the
@@ -196,7 +208,8 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	e.indexes = newIndexes(o.Config)
 	snapshots := newSnapshots(o.Config)
 	box := newSandbox(o.Config)
-	house, err := newHouse(o, box, e.indexes, snapshots, store.WholeResult)
+	house, err := newHouse(o, box, e.indexes, snapshots, store.WholeResult,
+		func() automations.Service { return e.service.Automations })
 	if err != nil {
 		return err
 	}
@@ -234,7 +247,7 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks
 	}
-	var holds func() bool
+	var holds func() bool // nil: this process alone
 	if o.Config.Database != "" {
 		holds = func() bool { return e.dispatcher.Left() > 0 }
 		settings.Left = func() time.Duration { return e.dispatcher.Left() }
@@ -246,6 +259,8 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	runner := engine.New(settings)
 	e.dispatcher = dispatch.New(store, runner, hub, e.checkServes, e.holder, o.Log)
 	e.present = dispatch.NewPresent(store, e.place, cmp.Or(o.Config.File.Presence, 5*time.Minute), o.Log)
+	e.notifier = newNotifier(e, o)
+	store.SetChannels(e.notifier.Selected())
 	e.dispatcher.Watchdog(o.Config.File.Automation.Watchdog.Or(10 * time.Minute))
 	if o.Config.Database != "" {
 		e.dispatcher.Share(store, postgres.NewQueue(o.Config.Database, o.Log), e.place)
@@ -257,7 +272,23 @@ func (e *Engine) wireParts(store *sqlite.Store, hub *dispatch.Hub, o Options) er
 	})
 	e.dispatcher.Undos(e.undoer.Recover)
 	e.service = e.newService(o, runner, snapshots, tools)
+	e.wireTriggers(o)
 	return nil
+}
+
+func newNotifier(e *Engine, o Options) *notify.Worker {
+	return notify.New(notify.Config{
+		Store: e.store, Channels: o.Config.File.Notifications, Present: e.isPresent, Log: o.Log,
+		Translate: func(said regie.Sentence) string { return i18n.New(o.Config.Language).Sentence(said) },
+	})
+}
+
+// wireTriggers connects the clock of automations and the watch on their files; neither runs yet.
+func (e *Engine) wireTriggers(o Options) {
+	e.scheduler, e.schedules = trigger.NewScheduler(), o.Schedules
+	e.dispatcher.OnFreed(e.scheduler.Freed)
+	e.files = trigger.NewFileWatcher(e.service.Automations, o.Log)
+	e.service.Schedule(func() { e.scheduler.Changed(); e.files.Changed() })
 }
 
 func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapshot.Store,
@@ -265,13 +296,20 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 ) *control.Service {
 	return control.New(control.Config{
 		Store: e.store, Dispatcher: e.dispatcher, Engine: runner, Undoer: e.undoer, Snapshots: snapshots,
-		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
+		Cache: e.cache, Present: e.present, TestChannel: e.notifier.Test, Projects: e.projects, Indexes: e.indexes,
 		Settings: o.Config, Private: privatePaths(&o.Config), Owner: e.ensureUser, UserName: userName(),
 		Tools: tools, Models: e.providers.modelOf, SettingsOf: e.providers.settingsOf, AddProvider: e.addProvider,
 		Codec: e.codecOf, ListModels: e.listModels,
 		TryProvider: tryStored, Examine: e.examine,
 		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,
 	})
+}
+
+// isPresent reports whether a user is there. Where the database does not say it, a notification is
+// better than none.
+func (e *Engine) isPresent(ctx context.Context, user regie.ID) bool {
+	known, err := e.present.Of(ctx, user)
+	return err == nil && known.Mode == store.ModeUI
 }
 
 // fileSettings returns what files say about an agent's calls in a workspace, by its present
@@ -336,6 +374,11 @@ func (e *Engine) quickCheck() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.check = cancel
 	e.wg.Go(func() { e.sweepAPI(ctx, e.log) })
+	if e.schedules {
+		e.wg.Go(func() { e.files.Run(access.AsOwner(ctx)) })
+	}
+	e.wg.Go(func() { e.scheduler.Run(access.AsOwner(ctx), e.service.Automations, e.schedules, e.log) })
+	e.wg.Go(func() { e.notifier.Run(ctx) })
 	e.wg.Go(func() {
 		switch err := e.store.QuickCheck(ctx); {
 		case err == nil || ctx.Err() != nil:

@@ -43,7 +43,7 @@ func Makers() map[string]bool {
 // House are the tools that are built in.
 func House(t *testing.T, c config.Config) *tool.Registry {
 	t.Helper()
-	house, err := newHouse(Options{Config: c}, newSandbox(c), newIndexes(c), newSnapshots(c), nil)
+	house, err := newHouse(Options{Config: c}, newSandbox(c), newIndexes(c), newSnapshots(c), nil, nil)
 	fatal(t, err)
 	return house
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/automations"
 	"github.com/regie-run/regie/internal/toolkit/files"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/toolkit/session"
@@ -21,9 +22,9 @@ import (
 )
 
 // newHouse returns the registry of the tools that are built in. readResult is as session.Tools has
-// it, nil where the tools are only described.
+// it, service as automations.Tools; both are nil where the tools are only described.
 func newHouse(o Options, box *sandbox.Sandbox, indexes files.Indexes, snapshots *snapshot.Store,
-	readResult func(ctx context.Context, session, call regie.ID) (string, error),
+	readResult func(ctx context.Context, session, call regie.ID) (string, error), service func() automations.Service,
 ) (*tool.Registry, error) {
 	builtin, err := files.Tools(indexes)
 	if err != nil {
@@ -40,6 +41,10 @@ func newHouse(o Options, box *sandbox.Sandbox, indexes files.Indexes, snapshots 
 	if err != nil {
 		return nil, err
 	}
+	proposals, err := automations.Tools(service)
+	if err != nil {
+		return nil, err
+	}
 	var pages []tool.Tool
 	if settings := o.Config.File.Web; settings.On() {
 		hosts, ranges := settings.Private()
@@ -47,7 +52,7 @@ func newHouse(o Options, box *sandbox.Sandbox, indexes files.Indexes, snapshots 
 			return nil, err
 		}
 	}
-	return tool.NewRegistry(slices.Concat(builtin, own, commands, pages, o.Tools)...)
+	return tool.NewRegistry(slices.Concat(builtin, own, commands, proposals, pages, o.Tools)...)
 }
 
 func newSnapshots(c config.Config) *snapshot.Store {
@@ -57,7 +62,7 @@ func newSnapshots(c config.Config) *snapshot.Store {
 // HouseTools describes the tools that are built in, as an engine with these settings has them, for
 // those who ask before anything is stored.
 func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
-	house, err := newHouse(Options{Config: c}, newSandbox(c), newIndexes(c), newSnapshots(c), nil)
+	house, err := newHouse(Options{Config: c}, newSandbox(c), newIndexes(c), newSnapshots(c), nil, nil)
 	if err != nil {
 		return nil, err
 	}

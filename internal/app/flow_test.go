@@ -55,7 +55,7 @@ func TestTaint(t *testing.T) {
 			if row.trusted {
 				seen, err := app.LookProject(b.settings, b.root)
 				fatal(t, err)
-				fatal(t, seen.Trust(b.settings))
+				fatal(t, app.TrustProject(b.settings, &seen))
 			}
 			conn := b.connect()
 			run := b.send(conn, b.request(everything))
@@ -139,6 +139,7 @@ func TestFlows(t *testing.T) {
 	nothing, file := tool.Flow{}, tool.Flow{Files: true, Path: "a.txt"}
 	secret := tool.Flow{Files: true, Path: ".env", Private: true}
 	rows := map[string]map[string]tool.Flow{
+		"automations.propose":   {`{}`: nothing}, // a person reads all of it
 		"files.list_files":      {`{}`: {Files: true, Path: "."}},
 		"files.read_file":       {`{"path":"./a.txt"}`: file, `{"path":".env"}`: secret},
 		"files.search_text":     {`{"query":"x"}`: {Files: true}},

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -19,6 +20,7 @@ func TestForkAndUndoNeedRead(t *testing.T) {
 	_, reader := h.with("reader", regie.ScopeChat, regie.ScopeRead)
 	h.json("POST", session+"/fork", `{}`, 403, nil, chatter)
 	h.json("POST", session+"/fork", `{}`, 403, nil, mcp)
+	h.json("POST", "/api/v1/automations", `{"from_session":"`+strings.TrimPrefix(session, "/api/v1/sessions/")+`"}`, 403, nil, chatter)
 	h.json("POST", session+"/undo", `{}`, 403, nil, chatter)
 	h.json("POST", session+"/undo", `{"force":true}`, 403, nil, admin)
 	h.json("POST", session+"/messages", `{"content":"x"}`, 403, nil, chatter, carrying("Accept", "text/event-stream"))

@@ -196,6 +196,9 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 	k.json("POST", "/api/v1/attachments", `{"name":"a.png","data":"`+base64.StdEncoding.EncodeToString(drawPNG(2, 2))+`"}`, 201, &sent)
 	k.json("POST", path+"/messages", `{"segments":[{"text":"please look"},{"attachment":{"blob":"`+sent.Blob.String()+`","media_type":"","name":"","size":0}}]}`, 202, nil)
 	k.json("POST", path+"/fork", `{}`, 201, nil)
+	k.distrusted()
+	automation := strings.TrimPrefix(k.automation(), "/api/v1/")
+	k.json("POST", "/api/v1/"+automation+"/execute", `{}`, 200, nil)
 	left := map[string]bool{}
 	d, err := readDocument()
 	fatal(t, err)
@@ -203,12 +206,12 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		left[pattern] = strings.HasPrefix(pattern, "GET ") && answers["200"] != ""
 	}
 	for address, status := range map[string]int{
-		"agents": 200, "agents/main": 200, "agents/main/versions": 200, "agents/nobody": 404, "approvals?state=all": 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
+		"agents": 200, "agents/main": 200, "agents/main/versions": 200, "agents/nobody": 404, "approvals?state=all": 200, "automations": 200, "automations?cursor=x": 400, automation: 200, automation + "/runs": 200, automation + "/versions": 200, "automations/" + session: 404, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "notifications": 200, "notifications?limit=x": 400, "presence": 200,
 		"prompt?session=" + session: 200, "prompt?exchange=1&round=" + round: 200, "providers": 200,
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,
 		"sessions/" + session + "/export": 200, "sessions/" + session + "/attachments/" + sent.Blob.String(): 200, "sessions/" + session + "/attachments/x": 400, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
-		"spending": 200, "stats?by=hour&group=agent": 200, "stats?from=x": 400, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
+		"spending": 200, "stats?by=hour&group=agent": 200, "stats?from=x": 400, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200, "workspaces/" + k.place.ID.String() + "/trust": 200, "workspaces/" + session + "/trust": 404,
 		"/openapi.json": 200, "/readyz": 200, "/version": 200,
 	} {
 		if !strings.HasPrefix(address, "/") {

@@ -71,7 +71,7 @@ func (p *projects) trustedContent(root string) (trust.Content, bool) {
 
 // isTrusted reports whether a person vouches for the files of a workspace.
 func (p *projects) isTrusted(root string) bool {
-	if p.store.Standing(root, &trust.Content{}).State == trust.Untrusted { // nobody has decided
+	if p.store.Standing(root, &trust.Content{}).State == trust.Untrusted { // no person has decided
 		return false
 	}
 	seen, err := p.readProject(root)
@@ -90,7 +90,7 @@ func hasContent(root string) bool {
 }
 
 // Settings returns a workspace's own file. A link or a FIFO counts as no file; an unreadable or
-// invalid file is an error, because it may hold rules that somebody relies on.
+// invalid file is an error, because it may hold rules that a person relies on.
 func (p *projects) Settings(root string) (config.Project, error) {
 	if p.config.Apart {
 		return config.Project{}, nil
@@ -263,7 +263,7 @@ func ofWorkspace(content *trust.Content) (out []skill.Place) {
 			},
 		}
 		for _, f := range files {
-			place.Files = append(place.Files, skill.File{Path: f.Path, Size: f.Size})
+			place.Files = append(place.Files, skill.BundledFile{Path: f.Path, Size: f.Size})
 		}
 		out = append(out, place)
 	}
@@ -298,7 +298,7 @@ func userPlace(dir, resolved string) skill.Place {
 		if e.Why != "" {
 			place.Odd[e.Path] = e.Why
 		} else {
-			place.Files = append(place.Files, skill.File{Path: e.Path, Size: e.Size})
+			place.Files = append(place.Files, skill.BundledFile{Path: e.Path, Size: e.Size})
 		}
 	}
 	place.Read = func(name string, most int64) ([]byte, error) {
@@ -343,7 +343,7 @@ func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 		return base
 	}
 	with, err := base.With(skills.Toolkit, made, nil)
-	if err != nil { // a tool of somebody else has the name
+	if err != nil { // another tool has the name
 		return base
 	}
 	p.scoped = [2]*tool.Registry{base, with}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
@@ -82,7 +84,11 @@ func newKeyedHouse(t *testing.T) *keyedHouse {
 		replyWith("Done.")(w, r)
 	}
 	m := newModel(t, does, next, next, next) //nolint:gocritic // it says the same again
-	k.house = newHarness(t, m, fails).serve("127.0.0.1:0")
+	b := newHarness(t, m, fails)
+	hears := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(hears.Close)
+	b.settings.File.Notifications = map[string]config.Channel{"phone": {Type: "ntfy", URL: hears.URL + "/topic"}}
+	k.house = b.serve("127.0.0.1:0")
 	k.place = k.placeAt(k.root)
 	return k
 }
@@ -128,6 +134,16 @@ func (k *keyedHouse) count(path string) int {
 	var out httpapi.Page[json.RawMessage]
 	k.json("GET", path, "", 200, &out)
 	return len(out.Items)
+}
+
+const automationsAPI = "/api/v1/automations"
+
+// automation makes an automation with a webhook.
+func (k *keyedHouse) automation() (path string) {
+	k.t.Helper()
+	var made dispatch.AutomationView
+	k.json("POST", automationsAPI, `{"workspace_id":"`+k.place.ID.String()+`","text":"Look.","definition":{"webhook":true}}`, 201, &made)
+	return automationsAPI + "/" + made.ID.String()
 }
 
 // more is a check that a list has so many more things than now.
@@ -325,11 +341,27 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 		body := func() string { data, _ := json.Marshal(map[string]string{"path": k.t.TempDir()}); return string(data) }
 		return keyedCase{path: "/api/v1/workspaces", body: body(), other: body(), once: k.more("/api/v1/workspaces", 1)}
 	},
+	"trust_workspace": func(k *keyedHouse) keyedCase {
+		path, shown := k.trustable()
+		return keyedCase{
+			path: path, body: `{"sha256":"` + shown.SHA256.String() + `"}`, other: `{"sha256":"` + regie.HashOf(nil).String() + `"}`,
+			between: func() { k.json("DELETE", path, "", 200, nil) }, once: func() bool { return k.trusted(path) == "untrusted" },
+		}
+	},
+	"distrust_workspace": func(k *keyedHouse) keyedCase {
+		path, shown := k.trustable()
+		trust := func() { k.json("PUT", path, `{"sha256":"`+shown.SHA256.String()+`"}`, 200, nil) }
+		trust()
+		return keyedCase{path: path, between: trust, once: func() bool { return k.trusted(path) == "trusted" }}
+	},
 	"query_workspace": func(k *keyedHouse) keyedCase {
 		body := func(tool string) string {
 			return fmt.Sprintf(`{"workspace_id":%q,"tool":%q,"arguments":{}}`, k.place.ID, tool)
 		}
 		return keyedCase{path: "/api/v1/queries", body: body("files.list_files"), other: body("files.read_file")}
+	},
+	"test_notifications": func(*keyedHouse) keyedCase {
+		return keyedCase{path: "/api/v1/notifications/test", body: `{}`, other: `{"channel":"phone"}`}
 	},
 	"beat": func(*keyedHouse) keyedCase { return keyedCase{path: "/api/v1/presence"} },
 	"revoke_rules": func(k *keyedHouse) keyedCase {
@@ -380,6 +412,38 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 	"remove_provider": func(k *keyedHouse) keyedCase {
 		return keyedCase{path: k.stored("removed"), once: k.more("/api/v1/providers", -1)}
 	},
+	"create_automation": func(k *keyedHouse) keyedCase {
+		body := func(name string) string {
+			return `{"workspace_id":"` + k.place.ID.String() + `","text":"` + name + `","when":"daily 09:00"}`
+		}
+		return keyedCase{path: automationsAPI, body: body("made"), other: body("other"), once: k.more(automationsAPI, 1)}
+	},
+	"preview_schedule": func(k *keyedHouse) keyedCase {
+		body := func(when string) string {
+			return `{"workspace_id":"` + k.place.ID.String() + `","when":"` + when + `"}`
+		}
+		return keyedCase{path: automationsAPI + "/preview", body: body("daily 09:00"), other: body("daily 10:00")}
+	},
+	"edit_automation": func(k *keyedHouse) keyedCase {
+		path := k.automation()
+		return keyedCase{path: path, body: `{"name":"edited"}`, other: `{"name":"other"}`, once: k.more(path+"/versions", 1)}
+	},
+	"run_automation": func(k *keyedHouse) keyedCase {
+		path := k.automation()
+		return keyedCase{path: path + "/execute", body: `{}`, other: `{"request":"x"}`, once: k.more(path+"/runs", 1)}
+	},
+	"pause_automation": func(k *keyedHouse) keyedCase {
+		return keyedCase{path: k.automation() + "/pause", body: `{}`, other: `{"until":"2999-01-01T00:00:00Z"}`}
+	},
+	"enable_automation":  func(k *keyedHouse) keyedCase { return keyedCase{path: k.automation() + "/enable"} },
+	"disable_automation": func(k *keyedHouse) keyedCase { return keyedCase{path: k.automation() + "/disable"} },
+	"resume_automation":  func(k *keyedHouse) keyedCase { return keyedCase{path: k.automation() + "/resume"} },
+	"stop_automation":    func(k *keyedHouse) keyedCase { return keyedCase{path: k.automation() + "/stop"} },
+	"rotate_hook":        func(k *keyedHouse) keyedCase { return keyedCase{path: k.automation() + "/token"} },
+	"remove_automation": func(k *keyedHouse) keyedCase {
+		path := k.automation()
+		return keyedCase{path: path + "/remove", once: k.more(automationsAPI, -1)}
+	},
 	"upload_attachment": func(*keyedHouse) keyedCase {
 		body := func(width int) string {
 			return `{"data":"` + base64.StdEncoding.EncodeToString(drawPNG(width, 2)) + `"}`
@@ -408,6 +472,23 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 	"make_setup_link": func(*keyedHouse) keyedCase {
 		return keyedCase{path: "/api/v1/setup-links", again: regie.CodeConflict}
 	},
+}
+
+// trustable returns the address of a workspace's trust, and the content.
+func (k *keyedHouse) trustable() (path string, shown control.WorkspaceTrust) {
+	k.t.Helper()
+	dir := k.t.TempDir()
+	fatal(k.t, os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte("{}"), 0o600))
+	path = "/api/v1/workspaces/" + k.placeAt(dir).ID.String() + "/trust"
+	k.json("GET", path, "", 200, &shown)
+	return path, shown
+}
+
+func (k *keyedHouse) trusted(path string) string {
+	k.t.Helper()
+	var shown control.WorkspaceTrust
+	k.json("GET", path, "", 200, &shown)
+	return string(shown.State)
 }
 
 // stored stores a provider.

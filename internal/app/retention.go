@@ -19,6 +19,8 @@ const (
 	keepAPI  = 24 * time.Hour
 	apiSweep = 10 * time.Minute
 	apiBatch = 100
+	// keepDeliveries is how long the outbox of notifications is kept.
+	keepDeliveries = 30 * 24 * time.Hour
 )
 
 // sweepAPI removes expired sessions of OpenAI-compatible clients until ctx ends. The store decides
@@ -27,8 +29,9 @@ func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
 	for {
 		next, err := e.removeUnused(ctx, time.Now())
 		err = cmp.Or(err, e.store.RemoveUploads(ctx, time.Now().Add(-2*control.UploadsKept)))
+		err = cmp.Or(err, e.store.RemoveDeliveries(ctx, time.Now().Add(-keepDeliveries)))
 		if err != nil && ctx.Err() == nil {
-			log.Warn("unused sessions of clients and uploaded images could not be removed", "code",
+			log.Warn("unused sessions of clients, uploaded images and old notifications could not be removed", "code",
 				string(regie.CodeOf(err)), "error", err)
 		}
 		sleep := apiSweep

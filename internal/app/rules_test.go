@@ -28,13 +28,15 @@ func (b *harness) allowBelow(control *client.Client, asked regie.Approval, expir
 			under = &asked.Reviews[0].Preview.Scopes[i]
 		}
 	}
+	before, err := control.Rules.List(b.t.Context(), store.RuleFilter{Root: b.root})
+	fatal(b.t, err)
 	if _, err := control.Decide(b.t.Context(), decide(asked, "always", regie.Decision{
 		CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: under, ExpiresAt: expires,
 	})); err != nil {
 		b.t.Fatal(err)
 	}
 	list, err := control.Rules.List(b.t.Context(), store.RuleFilter{Root: b.root})
-	if err != nil || len(list.Rules) != 1 || list.Audit == nil || list.Audit.Events != 1 {
+	if err != nil || len(list.Rules) != 1 || list.Audit == nil || list.Audit.Events != before.Audit.Events+1 {
 		b.t.Fatalf("the rules are %+v, %v", list, err)
 	}
 	return list.Rules[0]

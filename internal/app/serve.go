@@ -230,7 +230,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	server := &http.Server{
 		Handler: out.countRequests(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
+		DisableGeneralOptionsHandler: true, // the guard is in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
 		ErrorLog:                     slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
 	}

@@ -31,7 +31,7 @@ func (b *harness) serve(addr string) *house {
 }
 
 // serveOn serves in a way of its own, with an engine that is opened so.
-func (b *harness) serveOn(c app.ServeConfig, change func(*app.Options)) *house { //nolint:unparam // tests of other servers change it
+func (b *harness) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
 	b.t.Helper()
 	options := app.Options{Config: b.settings, Tools: b.tools, Models: b.watched()}
 	if change != nil {
@@ -343,6 +343,17 @@ func TestSetupLink(t *testing.T) {
 	}
 	if again, _, _ := h.asks(browser, "POST", "/setup", code); again != 401 {
 		t.Errorf("the link a second time: %d", again)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.served.URL+"/setup", strings.NewReader(code.Encode()))
+	fatal(t, err)
+	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"text/html,*/*;q=0.8"}, "Accept-Language": {"fr"}}
+	again, err := http.DefaultClient.Do(r)
+	fatal(t, err)
+	page, err := io.ReadAll(again.Body)
+	fatal(t, err)
+	_ = again.Body.Close()
+	if again.StatusCode != 401 || !strings.Contains(string(page), `<p role="alert">le lien`) || strings.Contains(string(page), "<form") {
+		t.Errorf("in a browser: %d %s", again.StatusCode, page)
 	}
 	cookie := cookies[0].Value
 	for name, forged := range map[string]string{"longer": "9" + cookie, "cut": cookie[:len(cookie)-1], "other": strings.ToLower(cookie)} {

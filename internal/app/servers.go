@@ -152,7 +152,7 @@ func (p *placed) overlayTools(base, theirs *tool.Registry) *tool.Registry {
 			}
 		}
 		with, err := out.With(name, tools, theirs.Away(name+".x"))
-		if err != nil { // a tool of somebody else has the name
+		if err != nil { // another tool has the name
 			continue
 		}
 		out = with

@@ -30,7 +30,7 @@ func (b *harness) trust() {
 	b.t.Helper()
 	seen, err := app.LookProject(b.settings, b.root)
 	if err == nil {
-		err = seen.Trust(b.settings)
+		err = app.TrustProject(b.settings, &seen)
 	}
 	fatal(b.t, err)
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -29,12 +31,14 @@ type tenants struct {
 	round        regie.ID
 	asked        regie.Approval
 	rule         regie.ID
+	automation   regie.ID
 	whole        regie.Token // sees everything
 }
 
 func newTenants(t *testing.T) *tenants {
 	t.Helper()
 	b := newHarness(t, newModel(t, replyWith("", write("a", "a.txt", "x")), replyWith("", write("b", "b.txt", "x")), replyWith("Done.")))
+	b.settings.File.Notifications = map[string]config.Channel{"phone": {Type: config.ChannelNtfy, URL: "http://127.0.0.1:1/x"}}
 	n := &tenants{house: b.serve("127.0.0.1:0")}
 	session := n.house.session()
 	n.theirs, n.ours = n.placeAt(b.root), n.placeAt(t.TempDir())
@@ -52,6 +56,9 @@ func newTenants(t *testing.T) *tenants {
 		t.Fatalf("%+v, %v", rules, err)
 	}
 	n.rule = rules.Rules[0].ID
+	made, err := n.engine.Service().Automations.Create(access.AsOwner(t.Context()), dispatch.NewAutomation{WorkspaceID: n.theirs.ID, Text: "their secret"})
+	fatal(t, err)
+	n.automation = made.ID
 	return n
 }
 
@@ -62,6 +69,10 @@ func (n *tenants) asks() map[string][]string {
 	place, call := n.theirs.ID.String(), n.asked.Reviews[0].CallID.String()
 	part := session[len(session)-8:]
 	return map[string][]string{
+		"list_automations":  {"", "?root=" + root, "?id=" + n.automation.String(), "?short=" + n.automation.String()[28:]},
+		"create_automation": {`{"text":"x","workspace_id":"` + place + `"}`, `{"text":"x","root":"` + root + `"}`, `{"from_session":"` + session + `"}`, `{"from_automation":"` + n.automation.String() + `"}`},
+		"preview_schedule":  {`{"when":"daily 09:00","workspace_id":"` + place + `"}`, `{"when":"daily 09:00","root":"` + root + `"}`},
+		"edit_automation":   {`{"name":"mine"}`}, "run_automation": {`{}`}, "pause_automation": {`{}`},
 		"list_sessions":  {"", "?root=" + root, "?id=" + session, "?short=" + part, "?id=" + round, "?limit=1"},
 		"list_rounds":    {"", "?root=" + root},
 		"list_approvals": {"", "?root=" + root, "?session=" + session, "?state=all"},
@@ -72,6 +83,7 @@ func (n *tenants) asks() map[string][]string {
 		"verify_logs":    {"", "?root=" + root, "?id=" + session, "?short=" + part, "?id=" + place},
 		"show_cache":     {"", "?root=" + root},
 		"show_stats":     {"", "?root=" + root, "?group=workspace"}, "rebuild_stats": {""},
+		"list_notifications": {"", "?root=" + root}, "test_notifications": {`{}`, `{"channel":"phone"}`},
 		"list_workspaces": {""}, "list_agents": {"", "?root=" + root}, "list_tools": {""}, "list_providers": {""}, "list_users": {""}, "show_me": {""},
 		"create_provider": {`{"name":"x"}`}, "edit_provider": {`{"model":"x"}`}, "remove_provider": {""},
 		"show_agent": {"", "?root=" + root}, "list_agent_versions": {""}, "create_agent": {`{"name":"x"}`},
@@ -80,6 +92,7 @@ func (n *tenants) asks() map[string][]string {
 		"open_workspace":  {`{"path":"` + root + `"}`, `{"path":"` + filepath.Join(root, "x") + `"}`},
 		"create_session":  {`{"workspace_id":"` + place + `"}`, `{"workspace_id":"` + n.ours.ID.String() + `","session_id":"` + session + `"}`},
 		"start_run":       {`{"text":"x","session_id":"` + session + `"}`, `{"text":"x","session_id":"` + regie.NewID().String() + `","workspace_id":"` + place + `"}`, `{"text":"x","session_id":"` + regie.NewID().String() + `","root":"` + root + `","agent":"main","provider":"demo","model":"x"}`},
+		"trust_workspace": {`{"sha256":"` + regie.HashOf(nil).String() + `"}`},
 		"query_workspace": {`{"workspace_id":"` + place + `","tool":"files.list_files"}`},
 		"plan_undo":       {`{"target":"` + round + `"}`, `{"session_id":"` + session + `"}`, `{"root":"` + root + `"}`, `{"short":"` + round[28:] + `"}`},
 		"undo":            {`{"target":"` + round + `"}`, `{"session_id":"` + session + `"}`, `{"root":"` + root + `","force":true}`, `{"short":"` + round[28:] + `"}`},
@@ -126,6 +139,8 @@ func (n *tenants) address(path string) string {
 		id = n.asked.Reviews[0].CallID
 	case strings.Contains(path, "/workspaces/{id}"):
 		id = n.theirs.ID
+	case strings.Contains(path, "/automations/{id}"):
+		id = n.automation
 	case strings.Contains(path, "/tokens/{id}"):
 		id = n.whole.ID
 	}

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/dispatch"
 )
 
 // readAxe returns the source of axe-core; without the packages of npm the test is skipped.
@@ -75,12 +78,26 @@ func TestBrowser_Accessible(t *testing.T) {
 			look("chat")
 			chat := b.eval("location.pathname")
 			edit := b.eval(`document.querySelector(".card a[href*='/edit']").getAttribute("href")`)
+			h.distrusted()
+			trust := "/settings/workspaces/" + h.placeAt(h.root).ID.String()
 			for _, path := range []string{
-				edit, chat + "/undo", "/inbox", "/inbox?kind=aside", "/runs", "/dashboard", "/search?q=rules", "/more", "/settings/limits",
-				"/settings/rules", "/settings/tokens", "/settings/providers", "/settings/agents", "/settings/workspaces", "/settings/checks", "/chats/nothing",
+				edit, chat + "/undo", "/inbox", "/inbox?kind=aside", "/automations", "/runs", "/dashboard", "/search?q=rules", "/more", "/settings/limits",
+				"/settings/rules", "/settings/tokens", "/settings/providers", "/settings/agents", "/settings/workspaces", trust, "/settings/checks", "/chats/nothing",
 			} {
 				visit(path)
 			}
+			made, err := h.engine.Service().Automations.Create(access.AsOwner(t.Context()), dispatch.NewAutomation{Root: h.root, Text: "Count", When: "daily 09:00"})
+			fatal(t, err)
+			for _, path := range []string{"/automations", "/automations/new", "/automations/" + made.ID.String(), "/automations/" + made.ID.String() + "/edit"} {
+				visit(path)
+			}
+			b.do(chromedp.SendKeys("#when", "x\r"))
+			b.wait(`document.querySelector(".problem")`)
+			look("a refused automation")
+			b.do(chromedp.Navigate(h.served.URL+"/automations"), chromedp.WaitReady("#items"))
+			b.click(".does summary") // the stream may draw the row anew
+			b.wait(`document.querySelector("[value=disable]")?.checkVisibility()`)
+			look("the menu of an automation")
 			visit("/runs")
 			visit(b.eval(`document.querySelector("table.list a").getAttribute("href")`))
 			visit(b.eval(`document.querySelector("a[href*='/calls/']").getAttribute("href")`))

@@ -99,7 +99,7 @@ func (b *tab) shows(text string) {
 // login uses the setup link.
 func (b *tab) login(h *house) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(h.served.Setup), chromedp.Click("button"), chromedp.WaitVisible("#text"))
+	b.do(chromedp.Navigate(h.served.Setup), chromedp.Submit("form"), chromedp.WaitVisible("#text"))
 }
 
 // begin writes the first message of a chat, by keyboard.
@@ -232,7 +232,7 @@ func TestBrowser_Killed(t *testing.T) {
 	b := newHarness(t, newModel(t, once(half, whole), replyWith("A second answer.")))
 	process, link := b.serveInChild("127.0.0.1:0")
 	page := openTab(t, "en")
-	page.do(chromedp.Navigate(link), chromedp.Click("button"), chromedp.WaitVisible("#text"))
+	page.do(chromedp.Navigate(link), chromedp.Submit("form"), chromedp.WaitVisible("#text"))
 	page.begin("Say two paragraphs")
 	page.shows("cut in the mid")
 	fatal(t, process.Process.Kill())

@@ -130,6 +130,17 @@ func (p *pages) undo(chat string, form func(url.Values) url.Values) {
 	}
 }
 
+// TestWebChat_FirstRefused: a first message that is refused keeps the mode that was chosen for it.
+func TestWebChat_FirstRefused(t *testing.T) {
+	t.Parallel()
+	p := newHarness(t, writesFile(t)).servePages("127.0.0.1:0").login()
+	_, page := p.get("/")
+	status, page := p.post("/chats", url.Values{"csrf": {field(t, page, "csrf")}, "session_id": {field(t, page, "session_id")}, "mode": {"plan"}, "text": {" "}})
+	if status != 409 || !strings.Contains(page, `<option value="plan" selected`) {
+		t.Errorf("%d %s", status, page)
+	}
+}
+
 // TestWebChat_Messages names a file with @ and gives a command of the workspace.
 func TestWebChat_Messages(t *testing.T) {
 	t.Parallel()
@@ -236,6 +247,10 @@ func TestBrowser_LoginEnds(t *testing.T) {
 	b.shows("Hello.")
 	chat := b.eval("location.href")
 	b.do(chromedp.SendKeys("#text", "half a sentence"))
+	second, end := chromedp.NewContext(b.ctx)
+	defer end()
+	fresh := &tab{t, second}
+	fresh.do(chromedp.Navigate(h.served.URL+"/chats/new"), chromedp.WaitVisible(".jobs"))
 	conn := h.connect()
 	tokens, err := conn.Tokens.List(t.Context(), store.TokenFilter{})
 	fatal(t, err)
@@ -247,9 +262,16 @@ func TestBrowser_LoginEnds(t *testing.T) {
 	b.wait(`document.getElementById("say").textContent.startsWith("Your login ended.")`)
 	b.do(chromedp.SendKeys("#text", "\r"))
 	b.wait(`document.querySelector("#composer .problem")?.textContent.startsWith("Your login ended.")`)
+	fresh.do(chromedp.SendKeys("#text", "a new chat"), chromedp.Click(".composer .primary"))
+	fresh.wait(`document.body.innerText.includes("regie web")`)
 	link, err := h.engine.LinkBrowser(t.Context())
 	fatal(t, err)
-	b.do(chromedp.Navigate(link.URL), chromedp.Click("button"), chromedp.WaitVisible(".jobs"))
+	b.do(chromedp.Navigate(link.URL), chromedp.Submit("form"), chromedp.WaitVisible(".jobs"))
+	b.wait(`document.getElementById("text").value.trim() == "a new chat"`)
+	b.begin("")
+	b.shows("a new chat")
+	b.do(chromedp.Navigate(h.served.URL + "/chats/new"))
+	b.wait(`document.getElementById("text")?.value === ""`)
 	b.do(chromedp.Navigate(chat), chromedp.WaitVisible("#items"))
 	b.wait(`document.getElementById("text").value.trim() == "half a sentence"`)
 	b.do(chromedp.Navigate(h.served.URL+"/more"), chromedp.WaitVisible(".page-form .keys"))

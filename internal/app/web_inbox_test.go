@@ -113,7 +113,7 @@ func TestWebSearch(t *testing.T) {
 	p.ends(chat)
 	status, page := p.get("/search?q=tessier")
 	for _, want := range []string{
-		`href="/chats/` + chat + `#m-`, "<mark>Tessier</mark> &lt;b&gt;SARL", "due.csv:2", "&lt;i&gt;<mark>TESSIER</mark>", `value="tessier"`,
+		`href="/chats/` + chat + `?from=`, "<mark>Tessier</mark> &lt;b&gt;SARL", "due.csv:2", "&lt;i&gt;<mark>TESSIER</mark>", `value="tessier"`,
 	} {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("%d, no %s in %s", status, want, page)
@@ -156,10 +156,35 @@ func TestBrowser_Inbox(t *testing.T) {
 	b.wait(`document.querySelectorAll(".waiting").length == 2`)
 	b.click(".card.you .primary")
 	b.do(chromedp.WaitReady(`.current a[href="` + first + `"]`))
+	b.wait(`document.readyState == "complete" && document.querySelector(".card.you .primary")`)
+	b.eval(`{ const ask = fetch; fetch = async (...what) => { const answer = await ask(...what); document.querySelector(".search-link").click(); return answer; } } ""`)
+	b.click(".card.you .primary") // and the person goes elsewhere before its answer comes
+	b.wait(`location.pathname == "/search"`)
 	b.do(chromedp.Navigate(h.served.URL+"/search?q=tessier"), chromedp.WaitVisible("mark"))
 	b.screens("search-fr")
 	if os.Getenv("REGIE_SCREENS") != "" {
 		b.do(chromedp.Navigate(h.served.URL+"/runs"), chromedp.WaitVisible("#items a"))
 		b.screens("runs-fr")
 	}
+}
+
+// TestBrowser_Unread: what ends in a tab that is hidden waits in the inbox until the tab is looked
+// at, and then leaves the inbox of another tab.
+func TestBrowser_Unread(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, replyWith("The first answer."), replyWith("The second answer."))).servePages("127.0.0.1:0")
+	b := openTab(t, "en")
+	b.login(h)
+	b.begin("Answer twice")
+	b.shows("The first answer.")
+	second, end := chromedp.NewContext(b.ctx)
+	defer end()
+	inbox := &tab{t, second}
+	inbox.do(chromedp.Navigate(h.served.URL + "/inbox"))
+	inbox.wait(`document.querySelector("#empty h2")`)
+	b.eval(`Object.defineProperty(document, "hidden", { get: () => !window.seen }), composer.elements.text.value = "Again", composer.requestSubmit(), ""`)
+	b.shows("The second answer.")
+	inbox.shows("Finished while you were away")
+	b.eval(`window.seen = true, document.dispatchEvent(new Event("visibilitychange")), ""`)
+	inbox.wait(`document.querySelector("#empty h2")`)
 }

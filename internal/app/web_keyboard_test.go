@@ -66,8 +66,9 @@ func TestBrowser_Keyboard(t *testing.T) {
 	b.tabTo("#items a")
 	b.press("\r")
 	b.wait(`location.pathname.startsWith("/inbox/") && document.querySelector(".card.you")`)
+	decided := b.eval("location.pathname")
 	b.allow()
-	b.wait(`!document.querySelector(".card.you")`)
+	b.wait(`location.pathname != "` + decided + `" && document.readyState == "complete" && !document.querySelector(".card.you")`)
 
 	b.press("k", chromedp.ModifierCtrl)
 	b.wait(`location.pathname == "/search" && document.activeElement?.id == "q"`)

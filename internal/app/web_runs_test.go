@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -64,6 +65,12 @@ func TestWebRuns(t *testing.T) {
 			}
 		}
 	}
+	const alert = "The outcome of an action is unknown."
+	for path, want := range map[string]string{"/chats/" + chat: `<span class="chip unknown">`, "/": "lamp-unknown", "/dashboard": alert} {
+		if _, page := p.get(path); !strings.Contains(page, want) {
+			t.Errorf("%s lacks %s: %s", path, want, page)
+		}
+	}
 	_, page := p.get(run + "?problems=1")
 	if rows := strings.Count(page, `class="step`); rows != 2 {
 		t.Errorf("%d problems: %s", rows, page)
@@ -74,6 +81,9 @@ func TestWebRuns(t *testing.T) {
 	p.post("/calls/"+asked.Reviews[1].CallID.String(), answer(url.Values{"as": {"did_not_happen"}}))
 	if _, page := p.get(run); strings.Contains(page, "Outcome unknown") {
 		t.Errorf("after the finding: %s", page)
+	}
+	if _, page := p.get("/dashboard"); strings.Contains(page, alert) || strings.Contains(page, "lamp-unknown") {
+		t.Errorf("the dashboard after the finding: %s", page)
 	}
 }
 
@@ -103,5 +113,81 @@ func TestBrowser_Runs(t *testing.T) {
 	other.screens("run-dry")
 	if n := other.eval(`String(document.querySelectorAll("[style]").length)`); n != "0" {
 		t.Errorf("%s elements with a style", n)
+	}
+}
+
+// TestBrowser_RunWorks follows the timeline and the steps of a run while its reply streams into its
+// chat, until both say that it has ended. The reply stands in neither before it is there.
+func TestBrowser_RunWorks(t *testing.T) {
+	t.Parallel()
+	begun, half, whole := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	h := newHarness(t, newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "I begin.\n\n"})
+		begun <- struct{}{}
+		<-half
+		chunk(w, map[string]any{"content": "This is half.\n\n"})
+		<-whole
+		replyWith("And that is all.")(w, r)
+	})).servePages("127.0.0.1:0")
+	timeline := openTab(t, "en")
+	timeline.login(h)
+	open := func(path string) *tab {
+		ctx, end := chromedp.NewContext(timeline.ctx)
+		t.Cleanup(end)
+		other := &tab{t, ctx}
+		other.do(chromedp.Navigate(h.served.URL + path))
+		return other
+	}
+	run := h.startRun(h.engine.Control(), everything)
+	<-begun
+	page := "/runs/" + run.RoundID.String()
+	chat, steps := open("/chats/"+run.SessionID.String()), open(page+"?view=steps")
+	timeline.do(chromedp.Navigate(h.served.URL + page))
+	for _, one := range []*tab{timeline, steps} {
+		one.wait(`document.querySelector("#run-state .stop") && document.body.innerText.includes("Exchange 1")`)
+		one.eval(`(() => { window.faults = []; addEventListener("error", (e) => faults.push(e.message));
+			new MutationObserver(() => faults.push(...[...document.querySelectorAll("tbody > li")].map((e) => e.outerHTML))).observe(document.body, { childList: true, subtree: true });
+			return "" })()`)
+	}
+	close(half)
+	chat.shows("This is half.")
+	close(whole)
+	for _, one := range []*tab{timeline, steps} {
+		one.wait(`!document.querySelector("#run-state .stop") && document.getElementById("run-state").innerText.includes("Answered")`)
+		if said := one.eval(`faults.join()`); said != "" {
+			t.Error(said)
+		}
+	}
+	steps.wait(`document.getElementById("steps")?.innerText.includes("And that is all.")`)
+}
+
+// TestBrowser_Widths: the words of a list of runs are whole at 1280 pixels, and no list scrolls
+// sideways at 320.
+func TestBrowser_Widths(t *testing.T) {
+	t.Parallel()
+	h := transfers(t)
+	b := openTab(t, "fr")
+	b.login(h)
+	conn := h.engine.Control()
+	h.parked(conn, h.startRun(conn, approval.Policy{}).SessionID)
+	b.do(chromedp.Navigate(h.served.URL+"/runs"), chromedp.WaitVisible("#items a"))
+	b.eval(`document.querySelector("#items a").textContent = "October bank reconciliation: move Stripe to account 6278. ".repeat(5)`)
+	b.eval(`document.querySelector("#items td:last-child").textContent = "coût inconnu, au moins $12.3456"`)
+	b.eval(`document.querySelector("#items time").textContent = "2026-11-28 14:37"`)
+	b.do(chromedp.EmulateViewport(1280, 800))
+	lines := b.eval(`[...document.querySelectorAll(".runs th, .by, #items time")].map((e) => { const words = document.createRange(); words.selectNodeContents(e); return words.getClientRects().length }).join("")`)
+	if strings.Trim(lines, "1") != "" {
+		t.Errorf("the words stand on %s lines", lines)
+	}
+	b.do(chromedp.EmulateViewport(320, 640))
+	wide := `[...document.querySelectorAll("main *")].filter((e) => e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX == "auto" && !e.matches(".segments")).map((e) => e.className).join()`
+	for _, path := range []string{"", "/inbox"} {
+		if path != "" {
+			b.do(chromedp.Navigate(h.served.URL+path), chromedp.WaitVisible("#items a"))
+		}
+		if got := b.eval(wide); got != "" {
+			t.Errorf("%s scrolls sideways: %s", path, got)
+		}
 	}
 }

@@ -86,6 +86,14 @@ func TestWebSettings_Tokens(t *testing.T) {
 		t.Fatalf("the list: %s", page)
 	}
 	p.set("tokens", url.Values{"do": {"revoke"}, "id": {id[1]}})
+	for section, form := range map[string]url.Values{ // what another page has removed
+		"tokens": {"do": {"revoke"}, "id": {regie.NewID().String()}}, "rules": {"do": {"revoke"}, "id": {regie.NewID().String()}},
+		"agents": {"do": {"delete"}, "name": {"gone"}}, "providers": {"do": {"delete"}, "name": {"gone"}},
+	} {
+		if status, page := p.set(section, form); status != 409 || strings.Count(page, `class="problem"`) != 1 {
+			t.Errorf("%s: %d %s", section, status, page)
+		}
+	}
 	if got := asks(); got != 401 {
 		t.Errorf("the revoked token: %d", got)
 	}
@@ -147,7 +155,7 @@ func TestBrowser_Settings(t *testing.T) {
 	link, err := h.engine.LinkBrowser(t.Context())
 	fatal(t, err)
 	b := openTab(t, "en")
-	b.do(chromedp.Navigate(link.URL), chromedp.Click("button"), chromedp.WaitVisible("#text"))
+	b.do(chromedp.Navigate(link.URL), chromedp.Submit("form"), chromedp.WaitVisible("#text"))
 	_, err = h.engine.Control().Catalog.AddProvider(t.Context(), client.NewProvider{Name: "lab", Type: "openai", ProviderFields: client.ProviderFields{BaseURL: modelList(t)}})
 	fatal(t, err)
 	for _, section := range []string{"limits", "tokens", "agents", "checks", "providers#provider-lab", "rules"} {
@@ -239,5 +247,88 @@ func TestWebSettings_Providers(t *testing.T) {
 	}
 	if err := remote.Catalog.RemoveProvider(t.Context(), "lab"); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("removed twice: %v", err)
+	}
+}
+
+// TestWebSettings_Trust trusts and withdraws by plain forms. The page shows no key and no markup of
+// the workspace, and a form of older content trusts nothing.
+func TestWebSettings_Trust(t *testing.T) {
+	t.Parallel()
+	b := newHarness(t, newModel(t))
+	b.distrusted()
+	p := b.servePages("127.0.0.1:0").login()
+	path := "/settings/workspaces/" + p.placeAt(b.root).ID.String()
+	empty := "/settings/workspaces/" + p.placeAt(t.TempDir()).ID.String()
+	if _, page := p.get("/settings/workspaces"); !strings.Contains(page, `href="`+path+`"`) || !strings.Contains(page, "not trusted") || !strings.Contains(page, "nothing for agents") {
+		t.Errorf("the list: %s", page)
+	}
+	_, page := p.get(path)
+	for _, want := range []string{
+		"not trusted", "AGENTS.md is sent", "in force once you trust it", "in force without trust", "ignored in a workspace", "sh -c &#39;id; echo ${HOME}&#39;", "HOME", "bank&lt;U&#43;202E&gt;",
+		"/review", "Review &lt;script&gt;", "How letters are sealed here.", "SHA-256 ", ".regie/skills/sealing/SKILL.md", "Trust exactly this",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not in %s", want, page)
+		}
+	}
+	for _, hidden := range []string{"canary", "<script>alert", "<b>", "\x1b", "\u202e", "Withdraw trust"} {
+		if strings.Contains(page, hidden) {
+			t.Errorf("%q is in %s", hidden, page)
+		}
+	}
+	form := url.Values{"do": {"trust"}, "csrf": {field(t, page, "csrf")}, "sha256": {field(t, page, "sha256")}}
+	b.file(".regie/commands/review.md", "Review $1 once more.")
+	status, page := p.post(path, form)
+	if status != 409 || !strings.Contains(page, "has changed since it was shown") || !strings.Contains(page, "once more") || !strings.Contains(page, "not trusted") {
+		t.Errorf("a form of older content: %d %s", status, page)
+	}
+	form.Set("sha256", field(t, page, "sha256"))
+	form.Set("csrf", "forged")
+	if status, _ := p.post(path, form); status != 403 {
+		t.Errorf("a forged form: %d", status)
+	}
+	form.Set("csrf", field(t, page, "csrf"))
+	if status, page = p.post(path, form); status != 200 || !strings.Contains(page, "trusted since") || strings.Contains(page, "Trust exactly this") {
+		t.Errorf("trusted: %d %s", status, page)
+	}
+	b.file(".regie/commands/review.md", "Review $1.")
+	if _, page = p.get(path); !strings.Contains(page, "it has changed since") || !strings.Contains(page, "~ .regie/commands/review.md") || !strings.Contains(page, "Trust exactly this") {
+		t.Errorf("a changed file: %s", page)
+	}
+	form.Set("do", "distrust")
+	if status, page = p.post(path, form); status != 200 || strings.Contains(page, "it has changed since") || strings.Contains(page, "Withdraw trust") {
+		t.Errorf("withdrawn: %d %s", status, page)
+	}
+	if _, page = p.get(empty); !strings.Contains(page, "this workspace has nothing for agents") || strings.Contains(page, "Trust exactly this") {
+		t.Errorf("an empty workspace: %s", page)
+	}
+	if status, _ = p.get("/settings/workspaces/" + regie.NewID().String()); status != 404 {
+		t.Errorf("no workspace: %d", status)
+	}
+}
+
+// TestBrowser_Trust trusts a workspace and withdraws that with scripts, and takes pictures.
+func TestBrowser_Trust(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "fr"} {
+		h := newHarness(t, newModel(t))
+		h.distrusted()
+		served := h.servePages("127.0.0.1:0")
+		place := served.placeAt(h.root).ID.String()
+		b := openTab(t, language)
+		b.login(served)
+		b.do(chromedp.Navigate(served.served.URL+"/settings/workspaces"), chromedp.WaitVisible(".settings .line"))
+		b.screens("workspaces-" + language)
+		b.click(`.settings .line a[href$="` + place + `"]`)
+		b.do(chromedp.WaitVisible(`.trust [value="trust"]`))
+		b.eval(`document.querySelector(".trust details").open = true, ""`)
+		b.screens("trust-" + language)
+		b.click(`.trust [value="trust"]`)
+		b.wait(`document.querySelector('.trust [value="distrust"]') && !document.querySelector('.trust [value="trust"]')`)
+		h.file(".regie/commands/new.md", "Do $1.")
+		b.do(chromedp.Reload(), chromedp.WaitVisible(`.trust [value="trust"]`))
+		b.screens("trust-changed-" + language)
+		b.click(`.trust [value="distrust"]`)
+		b.wait(`document.querySelector('.trust [value="trust"]') && !document.querySelector('.trust [value="distrust"]')`)
 	}
 }

@@ -9,13 +9,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -107,7 +110,7 @@ func TestWidget(t *testing.T) {
 	form := url.Values{"visitor": {secret}, "text": {"And order 4418?"}, "client_message_id": {"again"}}
 	h.visit("/widget/support", form, false)
 	_, page = h.visit("/widget/support", form, false)
-	if n := strings.Count(page, "And order 4418?"); n != 1 || !strings.Contains(page, "I have asked the team; you get the answer here.") {
+	if n := strings.Count(page, "And order 4418?"); n != 1 || strings.Contains(page, "1 step") || !strings.Contains(page, "I have asked the team; you get the answer here.") {
 		t.Errorf("%d messages: %s", n, page)
 	}
 	owner := h.login()
@@ -209,6 +212,98 @@ func TestWidget_Rights(t *testing.T) {
 	fatal(t, err)
 	if status, _ := h.visit("/widget/support/stream", url.Values{"visitor": {second}}, true); status != http.StatusUnauthorized {
 		t.Errorf("the stream of a removed session: %d", status)
+	}
+}
+
+// TestWidget_Repeated sends first messages again: each begins one chat, however it comes, and the
+// id of a message opens no one else's.
+func TestWidget_Repeated(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{replyWith("Hello.")}, 6)...)).servesWidget(regie.ToolScope{"files.read_file"}, nil)
+	count := func(want int) {
+		t.Helper()
+		rounds, err := h.engine.Control().List(t.Context(), store.RoundFilter{Limit: 10})
+		if err != nil || len(rounds) != want {
+			t.Fatalf("%d runs, want %d (%v)", len(rounds), want, err)
+		}
+	}
+	fresh := func() string {
+		t.Helper()
+		response, err := http.Get(h.served.URL + "/widget/support") //nolint:noctx // as a frame
+		fatal(t, err)
+		defer response.Body.Close()
+		page, err := io.ReadAll(response.Body)
+		fatal(t, err)
+		return field(t, string(page), "fresh")
+	}
+	form := url.Values{"fresh": {fresh()}, "text": {"Where is order 4417?"}, "client_message_id": {"one"}}
+	var answers [4]string
+	var sends sync.WaitGroup
+	for i := range answers {
+		sends.Go(func() { _, answers[i] = h.visit("/widget/support", form, true) })
+	}
+	sends.Wait()
+	for _, answer := range answers {
+		if answer != answers[0] || !strings.Contains(answer, form.Get("fresh")) {
+			t.Errorf("%s, and %s before", answer, answers[0])
+		}
+	}
+	count(1)
+	h.ended(h.visited())
+	if _, page := h.visit("/widget/support", form, false); strings.Count(page, "Where is order 4417?") != 1 || field(t, page, "visitor") != form.Get("fresh") {
+		t.Errorf("the form without scripts again: %s", page)
+	}
+	count(1)
+	first := form.Get("fresh")
+	for n, other := range []string{fresh(), "", "regie_guessed"} {
+		form.Set("fresh", other)
+		_, page := h.visit("/widget/support", form, false)
+		if secret := field(t, page, "visitor"); secret == first || !access.Whole(secret) || strings.Count(page, "Where is order 4417?") != 1 {
+			t.Errorf("another visitor gets %s: %s", secret, page)
+		}
+		count(n + 2)
+		h.ended(h.visited())
+	}
+}
+
+// TestWidget_Workspace: a visitor's chat in a workspace of its own does not change in which one
+// the owner begins chats.
+func TestWidget_Workspace(t *testing.T) {
+	t.Parallel()
+	shop := filepath.Join(t.TempDir(), "0") // before the harness's by its name
+	fatal(t, os.Mkdir(shop, 0o700))
+	h := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{replyWith("Hello.")}, 6)...)).
+		servesWidget(regie.ToolScope{"files.read_file"}, func(w *config.Widget) { w.Workspace = shop })
+	owner := h.login()
+	first := func() string {
+		t.Helper()
+		_, page := owner.get("/")
+		found := regexp.MustCompile(`<option value="([0-9a-f-]{36})">([^<]+)`).FindAllStringSubmatch(page, -1)
+		if len(found) == 0 {
+			t.Fatalf("no workspace in %s", page)
+		}
+		return found[0][2]
+	}
+	own := filepath.Base(h.root)
+	h.sendVisit("", "Where is order 4417?")
+	if got := first(); got != own {
+		t.Errorf("on a new server chats begin in %s, not %s", got, own)
+	}
+	_, page := owner.get("/")
+	other := regexp.MustCompile(`<option value="([0-9a-f-]{36})">0<`).FindStringSubmatch(page)
+	if other == nil {
+		t.Fatalf("the workspace of the widget is not offered: %s", page)
+	}
+	owner.post("/chats", url.Values{
+		"csrf": {field(t, page, "csrf")}, "session_id": {field(t, page, "session_id")}, "workspace_id": {other[1]}, "text": {"in the shop"},
+	})
+	if got := first(); got != "0" {
+		t.Errorf("after a chat in 0 chats begin in %s", got)
+	}
+	owner.begin("in the shop again")
+	h.sendVisit("", "Where is order 4418?")
+	if got := first(); got != "0" {
+		t.Errorf("after a visit chats begin in %s", got)
 	}
 }
 
@@ -342,5 +437,32 @@ func TestBrowser_Widget(t *testing.T) {
 	refused.waits(`document.URL.startsWith("chrome-error:")`)
 	if rounds, err := h.engine.Control().List(t.Context(), store.RoundFilter{Limit: 10}); err != nil || len(rounds) != 2 {
 		t.Errorf("%d runs (%v)", len(rounds), err)
+	}
+}
+
+// TestBrowser_WidgetLost sends a first message again whose answer was lost, and then another text:
+// the chat is one, and has each once.
+func TestBrowser_WidgetLost(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, newModel(t, slices.Repeat([]http.HandlerFunc{replyWith("Hello.")}, 6)...)).servesWidget(regie.ToolScope{"files.read_file"}, nil)
+	b := openTab(t, "en")
+	b.do(chromedp.Navigate(h.served.URL+"/widget/support"), chromedp.WaitVisible("#text"))
+	b.eval(`(() => { const real = fetch; window.lose = true;
+		window.fetch = async (...all) => { const answer = await real(...all); if (window.lose && all[0] === location.pathname) throw new TypeError("lost"); return answer; };
+		return "" })()`)
+	lost := func(text string) {
+		t.Helper()
+		b.do(chromedp.SendKeys("#text", text+"\r"))
+		b.wait(`document.querySelector(".problem") && document.getElementById("text").value.trim()`)
+	}
+	lost("One")
+	lost("") // again
+	b.eval(`(() => { window.lose = false; document.getElementById("text").value = "Two"; return "" })()`)
+	b.press("\r")
+	b.wait(`document.querySelectorAll(".turn.agent").length == 2 && !document.querySelector(".sending, .problem")`)
+	b.do(chromedp.SendKeys("#text", "Three\r"))
+	b.wait(`document.querySelectorAll(".turn.agent").length == 3 && !document.querySelector(".sending, .problem")`)
+	if diff := cmp.Diff([]string{"One", "Two", "Three"}, h.messages(h.visited())); diff != "" {
+		t.Errorf("the messages (-want +got):\n%s", diff)
 	}
 }

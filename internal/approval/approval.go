@@ -29,7 +29,9 @@ const (
 type Policy struct {
 	// Allow lists tools that need no approval in this run: canonical names, "*" for any part
 	// ("files.*").
-	Allow      []string   `json:"allow,omitempty"`
+	Allow []string `json:"allow,omitempty"`
+	// Ask lists tools that need one in this run, against any rule.
+	Ask        []string   `json:"ask,omitempty"`
 	OnApproval OnApproval `json:"on_approval,omitempty"`
 	// WaitNetwork has the run wait for a model that cannot be reached, instead of ending (decision
 	// 42).
@@ -130,7 +132,7 @@ var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 // Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest
 // for any other invalid value. The empty OnApproval leaves the choice to the engine.
 func (p Policy) Validate() error {
-	for _, pattern := range p.Allow {
+	for _, pattern := range slices.Concat(p.Allow, p.Ask) {
 		if _, err := path.Match(pattern, "toolkit.operation"); err != nil || pattern == "" {
 			return regie.Errorf(regie.CodeBadPattern, "%q is not a tool pattern: write files.write_file or files.*",
 				pattern)
@@ -162,6 +164,14 @@ func (p Policy) Validate() error {
 		return regie.Errorf(regie.CodeBadRequest, "%q is not a policy for approvals: use park, deny or fail",
 			string(p.OnApproval))
 	}
+}
+
+// matchesAny reports whether a pattern matches a tool.
+func matchesAny(patterns []string, tool string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, tool)
+		return ok && err == nil
+	})
 }
 
 // grounds are the patterns that allow a tool. A malformed one never does, nor does any allow a call

@@ -296,6 +296,7 @@ func explicit(in *Input) []regie.Ground {
 	for _, why := range in.ToolAsks {
 		add(true, regie.SourceTool, why)
 	}
+	add(matchesAny(in.Policy.Ask, in.Tool), regie.SourceRun, regie.Say("the settings of this run require approval of %s", in.Tool))
 	add(in.ModelAsks, regie.SourceModel, regie.Say("the model asks for a check"))
 	add(in.Tainted && in.ReadPrivate && in.Egress, regie.SourceTaint,
 		regie.Say("this session has read private data and content that others wrote, and the call can send data out"))

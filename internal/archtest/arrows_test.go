@@ -27,22 +27,23 @@ var arrows = []arrow{
 	{"internal/app", []string{".", "client", everything}, "the only importer of everything"},
 
 	{"internal/httpapi", []string{".", "internal/access", "internal/config", "internal/control", "internal/dispatch", "internal/httpread", "internal/sanitize", "internal/store"}, "a transport: requests in, views and events out"},
-	{"internal/web", []string{".", "internal/access", "internal/chat", "internal/control", "internal/dispatch", "internal/httpread", "internal/i18n", "internal/sanitize", "internal/store"}, "a transport: the service as pages and forms; @, / and the Markdown of an export are those of internal/chat"},
+	{"internal/web", []string{".", "internal/access", "internal/automation", "internal/chat", "internal/control", "internal/dispatch", "internal/httpread", "internal/i18n", "internal/sanitize", "internal/store"}, "a transport: the service as pages and forms; @, / and the Markdown of an export are those of internal/chat"},
 	{"internal/compat", []string{
 		".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
 	{"client", []string{".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/store"}, "the same from the other end, also for the commands of this process: the service over HTTP"},
-	{"internal/chat", []string{".", "client", "internal/dispatch", "internal/sanitize", "internal/store", "internal/i18n"}, "the terminal in plain lines: knows only the client"},
+	{"internal/chat", []string{".", "client", "internal/automation", "internal/dispatch", "internal/sanitize", "internal/store", "internal/i18n"}, "the terminal in plain lines: knows only the client"},
 	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/sanitize", "internal/store", "internal/i18n"}, "a transport: the service for MCP clients; internal/toolkit/mcp is our own client"},
 	{"internal/httpread", []string{".", "internal/store"}, "bodies whole and within bounds, and parameters, for what speaks HTTP"},
 	{"internal/access", []string{".", "internal/store"}, "who asks a server; knows no transport"},
 	{"internal/control", []string{
-		".", "internal/access", "internal/approval", "internal/config", "internal/dispatch", "internal/engine", "internal/index", "internal/sanitize", "internal/prompt", "internal/provider", "internal/provider/cache", "internal/snapshot", "internal/store",
-		"internal/store/sqlite", "internal/i18n", "internal/tool", "internal/toolkit/session", "internal/toolkit/shell", "internal/undo", "internal/workspace",
+		".", "internal/access", "internal/approval", "internal/automation", "internal/config", "internal/dispatch", "internal/engine", "internal/fault", "internal/index", "internal/sanitize", "internal/slot", "internal/prompt", "internal/provider", "internal/provider/cache", "internal/skill", "internal/snapshot", "internal/store",
+		"internal/store/sqlite", "internal/i18n", "internal/tool", "internal/toolkit/session", "internal/toolkit/shell", "internal/trust", "internal/undo", "internal/workspace",
 	}, "the service: one type per noun, who may do what; knows no transport"},
 	{"internal/acp", []string{".", "client", "internal/approval", "internal/chat", "internal/dispatch", "internal/sanitize", "internal/store", "internal/i18n"}, "a transport: a client for editors"},
 	{"internal/tui", []string{".", "internal/chat", "internal/dispatch", "internal/sanitize", "internal/store", "internal/i18n"}, "a transport: knows only Control; what it shows is worded in internal/chat"},
-	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
+	{"internal/automation", []string{".", "internal/i18n"}, "pure; when automations run"},
+	{"internal/automation/trigger", []string{".", "internal/automation", "internal/dispatch", "internal/workspace"}, "starts what is due: a clock and a watch, which call the service"},
 	{"internal/dispatch", []string{
 		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/slot", "internal/store",
 	}, "slots, lease, events"},
@@ -50,6 +51,7 @@ var arrows = []arrow{
 		".", "internal/approval", "internal/dialect", "internal/fault", "internal/price", "internal/prompt", "internal/provider", "internal/store", "internal/tool",
 	}, "one round; store is the contract, never a database"},
 
+	{"internal/notify", []string{".", "internal/config", "internal/fault", "internal/sanitize", "internal/store"}, "delivers what the outbox holds; knows no transport of ours"},
 	{"internal/undo", []string{".", "internal/fault", "internal/sanitize", "internal/store", "internal/tool", "internal/workspace"}, "takes back what rounds did to files; knows no toolkit"},
 
 	{"internal/prompt", []string{".", "internal/dialect", "internal/provider"}, "pure; provider for the types of a turn"},
@@ -69,6 +71,7 @@ var arrows = []arrow{
 	{"internal/sandbox", []string{".", "internal/gitconfig"}, "runs commands, confined; knows no tool"},
 	{"internal/hook", []string{"."}, "commands around calls and rounds; knows no engine"},
 	{"internal/toolkit/skills", []string{".", "internal/sanitize", "internal/skill", "internal/tool"}, "what a model reads of agent skills"},
+	{"internal/toolkit/automations", []string{".", "internal/access", "internal/dispatch", "internal/tool"}, "the requests of the service, for the owner of the sessions"},
 	{"internal/skill", []string{".", "internal/sanitize"}, "agent skills: one file's bytes, and sets of them; whoever loads them reads the files"},
 	{"internal/trust", []string{".", "internal/workspace"}, "what a workspace holds for agents, and what people have decided about it"},
 	{"internal/publicnet", []string{".", "internal/sanitize"}, "which addresses are of the open internet; dials nothing"},
@@ -112,7 +115,7 @@ var maxInternal = map[string]int{"internal/engine": 8, "internal/dispatch": 8, "
 
 // pure are the packages whose answers depend on their arguments alone: no file, no network, no
 // database, no clock, no chance.
-var pure = []string{"internal/prompt", "internal/approval", "internal/dialect", "internal/slot"}
+var pure = []string{"internal/prompt", "internal/approval", "internal/automation", "internal/dialect", "internal/slot"}
 
 // impure are what a pure package never imports, with everything below it.
 var impure = []string{

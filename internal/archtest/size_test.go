@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 88679
-	maxSupportLines = 13539
-	maxTestLines    = 69768
+	maxProductLines = 93675
+	maxSupportLines = 14202
+	maxTestLines    = 74478
 	maxInterface    = 15
 )
 

@@ -12,6 +12,7 @@
 //	index.go    P11: the index of the Go sources, cold and unchanged
 //	retrieval.go what files.search_semantic finds here: questions (testdata), recall and rank
 //	vectors.go  P10: search_semantic by words and vectors
+//	schedule.go the next instant of a schedule
 //	trial.go    one trial of one contestant, a process of its own
 //	stats.go    medians and percentiles
 //

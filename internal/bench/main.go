@@ -18,7 +18,7 @@ func main() {
 	short := flag.Bool("short", false, "fewer repetitions")
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	only := flag.String("only", "",
-		"measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), what is served (serve), the pages (pages), the dashboard (stats), P9 (search), P10 (vectors), P11 (index), P13 (proxy) or what is found (retrieval) alone")
+		"measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), what is served (serve), the pages (pages), the dashboard (stats), P9 (search), P10 (vectors), P11 (index), P13 (proxy), the schedules (schedule) or what is found (retrieval) alone")
 	verbose := flag.Bool("v", false,
 		"with -only retrieval: each question, the places of its answer, and what came first")
 	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"),
@@ -45,6 +45,8 @@ func main() {
 		err = (&session{rounds: 3}).indexing()
 	case *only == "search":
 		err = (&session{rounds: 7}).searching()
+	case *only == "schedule":
+		err = (&session{rounds: 5}).scheduling()
 	case *only == "stats":
 		err = (&session{rounds: 5}).reporting()
 	default:
@@ -100,7 +102,7 @@ func bench(short bool, only, database string, minP1 float64) error {
 	}
 	for _, measure := range []func() error{
 		s.growth, s.chatting, s.streaming, s.starting, s.serving, s.reporting,
-		s.browsing, s.searching, s.indexing, s.sharing, s.proxying, s.retrieving,
+		s.browsing, s.searching, s.indexing, s.sharing, s.proxying, s.retrieving, s.scheduling,
 	} {
 		if err := measure(); err != nil {
 			return err

@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Config is what every chat needs. Look, Skills, Settings and Continue may be missing.
+// Config is what every chat needs. Look, Skills, Settings, NoSchedules and Continue may
+// be missing.
 type Config struct {
 	Control Control
 	Text    *i18n.Printer
@@ -35,6 +36,8 @@ type Config struct {
 	History *History
 	// Settings is the fingerprint of a provider's settings, for /model.
 	Settings func(provider string) regie.Hash
+	// NoSchedules reports whether nothing starts the runs of schedules; nil: something does.
+	NoSchedules func() bool
 	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
 	// of a session or a run or the end of one, "" for a new session.
 	Continue string

@@ -41,6 +41,8 @@ func SlashCommands(t *i18n.Printer) []SlashCommand {
 		{"/approvals", t.T("ask again what this chat waits for"), askAgain},
 		{"/rules", t.T("standing rules; /revoke ID revokes one"), listRules},
 		{"/revoke", t.T("revoke a standing rule: /revoke ID"), revokeRule},
+		{"/automations", t.T("the automations here: /automations [run | show | pause | resume | stop | enable | disable] [ID]"), manageAutomations},
+		{"/automate", t.T("make this chat an automation: /automate weekly mon 09:00"), automateChat},
 		{"/cost", t.T("the cost of this chat and of today"), showCost},
 		{"/cache", t.T("the content of the response cache; /cache clear empties it"), showCache},
 		{"/show", t.T("show a whole call: /show [NUMBER]"), (*Conversation).ShowCall},
@@ -278,6 +280,9 @@ func showCost(c *Conversation, _ string) {
 		spent, err := c.Control.Spent(ctx, root)
 		if line := Today(c.Text, spent, false); line != "" {
 			out = append(out, line)
+		}
+		if len(out) == 0 {
+			out = []string{c.Text.T("nothing was spent today")}
 		}
 		return out, err
 	}, c.Stream.writeNotes)

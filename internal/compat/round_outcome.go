@@ -206,7 +206,7 @@ func addUsage(sum, u *regie.Usage) {
 }
 
 // findOutcome says what the round came to, in the words of an API. Where the message has no place
-// yet, that is how the open round stands.
+// yet, that is the state of the open round.
 func (f *following) findOutcome(ctx context.Context) (outcome, error) {
 	view, err := f.server.Service.Rounds.Get(ctx, f.round)
 	if err != nil {

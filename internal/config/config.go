@@ -380,6 +380,10 @@ func (c *Config) Keys(env func(string) string) (out []Key) {
 			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.File.Notifications)) {
+		channel := c.File.Notifications[name]
+		add(channel.SecretVariable(), channel.Secret)
+	}
 	add("database", c.Database)
 	if u, err := url.Parse(c.Database); err == nil && c.Database != "" {
 		password, _ := u.User.Password()

@@ -44,6 +44,8 @@ type File struct {
 	TokenLimits TokenLimits `yaml:"token_limits"`
 	// Widgets are chats for visitors of other sites, by name (spec 10.3).
 	Widgets map[string]Widget `yaml:"widgets"`
+	// Notifications are the channels for notifications, by name (decision 60).
+	Notifications map[string]Channel `yaml:"notifications"`
 }
 
 // MCP is what Regie is as an MCP server (spec 10.2).
@@ -271,6 +273,11 @@ func (c *Config) resolveVariables(env func(string) string) error {
 			}
 		}
 		c.File.MCPServers[name] = server
+	}
+	// A missing secret is the failure of its channel: other commands do not need it.
+	for name, channel := range c.File.Notifications {
+		channel.Secret = env(channel.SecretVariable())
+		c.File.Notifications[name] = channel
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ func keyRules() map[string]keyRule {
 	addAgentRules(rules)
 	addLimitRules(rules)
 	addWidgetRules(rules)
+	addChannelRules(rules)
 	return rules
 }
 
@@ -190,6 +191,12 @@ func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
 		if name == ProviderDemo || name == ProviderReplay || !providerName.MatchString(name) {
 			return f, root, regie.Errorf(regie.CodeBadRequest,
 				"%q in %s is not a valid provider name: use small letters, digits, - and _, but not demo or replay", name, path)
+		}
+	}
+	for name := range f.Notifications {
+		if !providerName.MatchString(name) {
+			return f, root, regie.Errorf(regie.CodeBadRequest,
+				"%q in %s is not a valid name of a channel: use small letters, digits, - and _", name, path)
 		}
 	}
 	return f, root, nil

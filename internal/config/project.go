@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"strings"
 
@@ -34,6 +35,21 @@ type ProjectKey struct {
 
 // KeyUse says what becomes of a key of a project's file.
 type KeyUse string
+
+// Effect says what becomes of the key.
+func (k *ProjectKey) Effect(trusted bool) regie.Sentence {
+	switch {
+	case k.Use == UseTrusted && trusted:
+		return regie.Say("in force, because you trust it")
+	case k.Use == UseNarrows:
+		return regie.Say("in force without trust, because it can only forbid, ask or lower")
+	case k.Use == UseTrusted:
+		return regie.Say("in force once you trust it")
+	default:
+		file, _ := Paths(os.Getenv, "")
+		return regie.Say("ignored in a workspace's file: put it into %s", file)
+	}
+}
 
 // The uses.
 const (

@@ -30,6 +30,8 @@ func TestSchemaAgrees(t *testing.T) {
 		"shell: {max_timeout: soon}": false, "hooks: [{on: never, command: [a]}]": false, "hooks: [{on: before_tool, command: [a]}]": true,
 		"providers: {x: {type: other}}": false, "embedder: {provider: ollama}": false, "presence: true": false,
 		"mcp_servers: {m: {command: x, tools: {t: {kind: query, class: read}}}}": true, "mcp_servers: {m: {command: x, tools: {t: {kind: read}}}}": false,
+		"notifications: {p: {type: desktop, on: [approval, task_overdue]}}": true, "notifications: {p: {type: desktop, on: [approvals]}}": false,
+		"notifications: {p: {on: [approval]}}": false, "notifications: {p: {type: desktop, conten: true}}": false,
 	} {
 		name := filepath.Join(t.TempDir(), "regie.yaml")
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

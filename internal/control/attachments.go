@@ -92,11 +92,11 @@ func hasImages(in *dispatch.RunRequest) bool {
 	return slices.ContainsFunc(in.Segments, func(s regie.Segment) bool { return s.Attachment != nil })
 }
 
-// takeUploads completes the images of a message by what was uploaded: a client names one by its
-// blob. It returns CodeNotFound for one that the caller did not upload, and CodeBadRequest where a
-// session would hold more than models take.
-func (c *core) takeUploads(ctx context.Context, in *dispatch.RunRequest) error {
-	if !hasImages(in) {
+// takeUploads completes the images of a message by what was uploaded, or is stored in segments that
+// the caller may use: a client names one by its blob. It returns CodeNotFound for one that the
+// caller did not upload, and CodeBadRequest where a session would hold more than models take.
+func (c *core) takeUploads(ctx context.Context, in *dispatch.RunRequest, stored ...regie.Segment) error {
+	if !hasImages(in) || in.Fire != nil { // those of a template are stored
 		return nil
 	}
 	size, err := c.Store.AttachedBytes(ctx, in.SessionID)
@@ -109,8 +109,13 @@ func (c *core) takeUploads(ctx context.Context, in *dispatch.RunRequest) error {
 		if named == nil {
 			continue
 		}
-		found, err := c.Store.Upload(ctx, token, named.Blob, time.Now().Add(-UploadsKept))
-		if err != nil {
+		at := slices.IndexFunc(stored, func(s regie.Segment) bool {
+			return s.Attachment != nil && s.Attachment.Blob == named.Blob
+		})
+		var found regie.Attachment
+		if at >= 0 {
+			found = *stored[at].Attachment
+		} else if found, err = c.Store.Upload(ctx, token, named.Blob, time.Now().Add(-UploadsKept)); err != nil {
 			return err
 		}
 		in.Segments[i].Attachment = &found

@@ -27,7 +27,9 @@ var requiredScopes = map[string]regie.TokenScope{
 	"list_agents": regie.ScopeRead, "list_tools": regie.ScopeRead, "list_providers": regie.ScopeRead,
 	"list_models": regie.ScopeRead, "show_prompt": regie.ScopeRead, "show_spending": regie.ScopeRead,
 	"verify_logs": regie.ScopeRead, "show_cache": regie.ScopeRead, "show_limits": regie.ScopeRead,
+	"list_automations": regie.ScopeRead, "show_automation": regie.ScopeRead,
 	"list_users": regie.ScopeRead, "list_presence": regie.ScopeRead, "show_stats": regie.ScopeRead,
+	"list_notifications": regie.ScopeRead,
 
 	"create_session": regie.ScopeChat, "change_session": regie.ScopeChat, "fork_session": regie.ScopeChat,
 	"mark_session_read": regie.ScopeChat, "stop_session": regie.ScopeChat, "close_session": regie.ScopeChat,
@@ -36,17 +38,21 @@ var requiredScopes = map[string]regie.TokenScope{
 	"interrupt_round": regie.ScopeChat, "pause_round": regie.ScopeChat, "resume_round": regie.ScopeChat,
 	"undo": regie.ScopeChat, "beat": regie.ScopeChat, "set_aside": regie.ScopeChat,
 
+	"change_automations": regie.ScopeChat, "run_automation": regie.ScopeChat,
+
 	"decide": regie.ScopeApprove, "review_edit": regie.ScopeApprove, "answer_question": regie.ScopeApprove,
 	"resolve_call": regie.ScopeApprove, "extend_deadline": regie.ScopeApprove,
 
 	"client_workspace": regie.ScopeCompletions,
 
 	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "change_agents": regie.ScopeAdmin,
-	"revoke_rules": regie.ScopeAdmin,
-	"clear_cache":  regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
+	"revoke_rules": regie.ScopeAdmin, "fire_hook": regie.ScopeAdmin, "run_scheduler": regie.ScopeAdmin,
+	"show_trust": regie.ScopeAdmin, "trust_workspace": regie.ScopeAdmin, "distrust_workspace": regie.ScopeAdmin,
+	"clear_cache": regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
 	"add_token": regie.ScopeAdmin, "add_client_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
 	"make_setup_link": regie.ScopeAdmin, "rebuild_stats": regie.ScopeAdmin,
-	"change_providers": regie.ScopeAdmin, "check_machine": regie.ScopeAdmin,
+	"test_notifications": regie.ScopeAdmin,
+	"change_providers":   regie.ScopeAdmin, "check_machine": regie.ScopeAdmin,
 
 	"show_widget": VisitorOnly, "send_visit": VisitorOnly, "show_visit": VisitorOnly, "follow_visit": VisitorOnly,
 
@@ -63,7 +69,9 @@ var partOfOthers = map[string]bool{
 
 // readsToo are the operations that answer with what a session holds: they need the scope read as
 // well.
-var readsToo = map[string]bool{"fork_session": true, "undo": true, "undo_by_force": true}
+var readsToo = map[string]bool{
+	"fork_session": true, "undo": true, "undo_by_force": true, "change_automations": true,
+}
 
 // writingScopes are those of operations that change what is stored, which an engine that only reads
 // refuses.

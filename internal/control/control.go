@@ -20,6 +20,7 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/snapshot"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/undo"
@@ -34,9 +35,11 @@ type Config struct {
 	Snapshots  *snapshot.Store
 	Cache      *cache.Cache
 	// Present is what is known of people being there; nil: nothing.
-	Present  *dispatch.Present
-	Projects Projects
-	Indexes  Indexes
+	Present *dispatch.Present
+	// TestChannel sends a test notification to a channel of the settings, or to all for "".
+	TestChannel func(ctx context.Context, name string) ([]store.Delivery, error)
+	Projects    Projects
+	Indexes     Indexes
 	// Settings are those of this process, and Private the paths of files of settings, among which
 	// no workspace lies.
 	Settings config.Config
@@ -73,6 +76,11 @@ type Projects interface {
 	AgentFiles(root string) []AgentFile
 	Zone(root string) string
 	ServerNames(root string) []string
+	// Look looks at the content for agents and the decision about it, Trust decides about the
+	// content with this hash, Distrust withdraws.
+	Look(root string) (WorkspaceTrust, error)
+	Trust(root string, shown regie.Hash, by string) error
+	Distrust(root string) error
 	// Level2 is level 2 of the prompts of a run that begins, and what people read of its document
 	// where that was not read, or not all of it.
 	Level2(root string, limits regie.Limits, french bool) (text string, notice regie.Sentence, err error)
@@ -113,6 +121,9 @@ type Service struct {
 	Presence    *PresenceService
 	Visits      *Visits
 	Stats       *Stats
+	Automations *Automations
+	// Notifications are the channels of the settings and what they deliver.
+	Notifications *Notifications
 }
 
 // New returns a service.
@@ -124,7 +135,8 @@ func New(config Config) *Service {
 		Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{core: c}, Undos: &Undos{c}, Events: &Events{c},
 		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
-		Presence: &PresenceService{c}, Stats: &Stats{c},
+		Presence: &PresenceService{c}, Stats: &Stats{c}, Notifications: &Notifications{c},
+		Automations: &Automations{core: c, rounds: rounds},
 		Visits: &Visits{
 			core: c, rounds: rounds, widgets: map[string]*rate.Limiter{}, visitors: map[regie.ID]*rate.Limiter{},
 		},

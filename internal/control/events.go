@@ -53,7 +53,7 @@ func (e *Events) Watch(ctx context.Context, sink func(regie.Event) error) error 
 		return e.Dispatcher.Watch(ctx, sink)
 	}
 	return e.Dispatcher.Watch(ctx, func(event regie.Event) error {
-		if event.SessionID.IsZero() {
+		if event.SessionID.IsZero() || caller.Sees(event.SessionID) { // an automation's is its workspace
 			return sink(event)
 		}
 		switch regie.CodeOf(e.owns(ctx, caller, event.SessionID)) {

@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/sanitize"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -437,15 +438,22 @@ func (s *Sessions) Close(ctx context.Context, session regie.ID) error {
 
 // RequestControl answers what a run that the session started now would get, and reserves a free
 // slot for it for 30 s or until the first message (spec 5.1, decision 43).
-func (s *Sessions) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
-	if _, err := s.authorize(ctx, "request_control", session); err != nil {
+func (s *Sessions) RequestControl(ctx context.Context, in dispatch.ControlRequest) (store.Controlled, error) {
+	if _, err := s.authorize(ctx, "request_control", in.SessionID); err != nil {
 		return store.Controlled{}, err
 	}
-	found, _, err := s.Store.Session(ctx, session)
+	found, _, err := s.Store.Session(ctx, in.SessionID)
+	if err == nil && in.Trigger != "" && found.Type != regie.SessionAutomation {
+		err = regie.Errorf(regie.CodeBadRequest, "only an automation's session has a trigger: leave it out")
+	}
 	if err != nil {
 		return store.Controlled{}, err
 	}
-	return s.Dispatcher.RequestControl(ctx, session, found.Type)
+	ask := slot.AskChat
+	if found.Type == regie.SessionAutomation {
+		ask = askFor(in.Trigger)
+	}
+	return s.Dispatcher.RequestControl(ctx, in.SessionID, ask)
 }
 
 // ReleaseControl gives a reserved slot back.

@@ -153,6 +153,7 @@ func (s *Stats) addWaiting(ctx context.Context, root string, out *store.StatRepo
 	if n := len(inbox.Questions); n > 0 {
 		out.Questions = store.Waiting{Count: n, Since: inbox.Questions[0].CreatedAt}
 	}
+	out.Unknown = len(inbox.Unknown)
 	if err != nil || root != "" {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -144,10 +145,10 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 		Command:         in.Command != "", History: imported(in), Results: in.Results,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, AgentVersion: terms.version,
-			Name: title(in), Type: in.Type,
+			Name: cmp.Or(in.Name, title(in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 			ApprovalMode: in.ApprovalMode, Origin: in.Origin, TokenID: in.TokenID,
-			Tainted: in.Visitor != "", // nobody vouches for what a visitor writes (decision 34)
+			Tainted: in.Visitor != "" || in.Tainted, // strangers write what a visitor says (decision 34)
 		},
 		Workspace: workspace,
 		Message: regie.Message{
@@ -158,7 +159,8 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			Text: typed(in), Rich: in.Segments,
 			Opening: &regie.Opening{
 				Zone: r.Projects.Zone(in.Root), User: cmp.Or(in.Visitor, owner.Name),
-				DayOnly: in.Policy.Cache, French: in.Policy.French, Plan: in.ApprovalMode == regie.ModePlan,
+				DayOnly: in.Policy.Cache, ScheduledFor: dueAt(in),
+				French: in.Policy.French, Plan: in.ApprovalMode == regie.ModePlan,
 			},
 		},
 		Round: regie.Round{
@@ -167,8 +169,19 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 			TraceID: hex.EncodeToString(trace[:]), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
 		},
 	}
+	if in.Fire != nil {
+		out.Fire = &store.StartFire{Fire: *in.Fire, Ask: askFor(in.Fire.Trigger), Joined: in.Joined}
+	}
 	ofClient(in, &out)
 	return out
+}
+
+// dueAt is when a scheduled run was due.
+func dueAt(in *dispatch.RunRequest) time.Time {
+	if in.Fire == nil || in.Fire.Trigger != regie.TriggerScheduled {
+		return time.Time{}
+	}
+	return in.Fire.NominalAt
 }
 
 func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
@@ -294,7 +307,7 @@ func (r *Rounds) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (
 		Reply: regie.QuestionReply{Text: said(in)}, By: in.By,
 	}, in.ClientID)
 	switch regie.CodeOf(err) {
-	case regie.CodeConflict, regie.CodeExpired: // somebody else was faster: it is a message like any other
+	case regie.CodeConflict, regie.CodeExpired: // another answer was faster: it is a message like any other
 		return dispatch.Run{}, false, nil
 	case regie.CodeBadRequest: // it is no answer, so it is something else that the person wants
 		in.WhenBusy = store.Steer

@@ -68,7 +68,7 @@ const (
 	VisitFailed  VisitState = "failed"
 )
 
-// VisitLine is a message, or the number of calls between two messages.
+// VisitLine is a message, or the number of calls that succeeded between two messages.
 type VisitLine struct {
 	Seq      int64
 	At       time.Time
@@ -78,8 +78,9 @@ type VisitLine struct {
 	Steps    int
 }
 
-// VisitMessage is a visitor's message.
-type VisitMessage struct{ ClientID, Text string }
+// VisitMessage is a visitor's message. Secret is that of a chat that it begins, from the visitor's
+// page; empty: a new one.
+type VisitMessage struct{ ClientID, Text, Secret string }
 
 // widgetOf returns the widget of a visitor.
 func (v *Visits) widgetOf(caller *access.Caller) (config.Widget, error) {
@@ -123,8 +124,9 @@ func (v *Visits) readsOnly(ctx context.Context, widget *config.Widget) bool {
 	return true
 }
 
-// Send sends a visitor's message. The first one makes the session and returns its secret. It
-// returns CodeTooManyRequests where the visitor or the widget has had its share.
+// Send sends a visitor's message. The first one makes the session and returns its secret: sent
+// again with the same secret, it adds nothing. It returns CodeTooManyRequests where the visitor or
+// the widget has had its share.
 func (v *Visits) Send(ctx context.Context, in VisitMessage) (secret string, err error) {
 	caller, err := v.authorize(ctx, "send_visit")
 	if err != nil {
@@ -144,11 +146,7 @@ func (v *Visits) Send(ctx context.Context, in VisitMessage) (secret string, err 
 	}
 	session := caller.Visitor.Session
 	if session.IsZero() {
-		session, secret = caller.Token.ID, access.NewSecret()
-		if err = v.Store.CreateVisitor(ctx, store.Visitor{
-			SessionID: session, Widget: caller.Visitor.Widget, Hash: access.HashOf(secret),
-			ExpiresAt: time.Now().Add(visitLife),
-		}); err != nil {
+		if session, secret, err = v.beginVisit(ctx, caller, in.Secret); err != nil {
 			return "", err
 		}
 	}
@@ -160,6 +158,27 @@ func (v *Visits) Send(ctx context.Context, in VisitMessage) (secret string, err 
 		Caps: regie.Caps{Widget: int64(widget.USDPerDay)},
 	})
 	return secret, err
+}
+
+// beginVisit makes the session of a secret. After a lost answer it returns the session that the
+// same message made before. A secret that opens nothing any more is replaced by a new one.
+func (v *Visits) beginVisit(ctx context.Context, caller *access.Caller, secret string) (regie.ID, string, error) {
+	if !access.Whole(secret) {
+		secret = access.NewSecret()
+	}
+	hash, now := access.HashOf(secret), time.Now()
+	err := v.Store.CreateVisitor(ctx, store.Visitor{
+		SessionID: caller.Token.ID, Widget: caller.Visitor.Widget, Hash: hash, ExpiresAt: now.Add(visitLife),
+	})
+	if err != nil {
+		return regie.ID{}, "", err
+	}
+	made, err := v.Store.VisitorBySecret(ctx, hash)
+	opens := made.Widget == caller.Visitor.Widget && now.Before(made.ExpiresAt)
+	if regie.CodeOf(err) == regie.CodeNotFound || err == nil && !opens {
+		return v.beginVisit(ctx, caller, "")
+	}
+	return made.SessionID, secret, err
 }
 
 // admit returns CodeTooManyRequests where a visitor or a widget has had its share of messages or
@@ -249,7 +268,7 @@ func (v *Visit) addMessage(m *store.MessageView) {
 	}
 	steps := 0
 	for i := range m.Calls {
-		if !strings.HasPrefix(m.Calls[i].Tool, "session.") {
+		if m.Calls[i].State == regie.CallSucceeded && !strings.HasPrefix(m.Calls[i].Tool, "session.") {
 			steps++
 		}
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if code, ours := app.Helper(os.Args); ours {
 		os.Exit(code)
 	}
-	task := map[string]func(context.Context) error{"person": child, "open": opener, "node": node}[os.Getenv("REGIE_CRASH_CHILD")]
+	task := map[string]func(context.Context) error{"person": child, "open": opener, "node": node, "fires": fires, "notify": notifier}[os.Getenv("REGIE_CRASH_CHILD")]
 	if task == nil {
 		os.Exit(m.Run())
 	}

@@ -52,6 +52,7 @@ type Dispatcher struct {
 	failed  map[regie.ID]error    // by session: why its round stopped without an end
 	wg      sync.WaitGroup
 	queue   Queue
+	onFreed func()
 	closing chan struct{} // closed with it
 	closed  chan struct{} // closed once Close is called
 
@@ -136,6 +137,9 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	d.ResumeProviderWaits(ctx)
 	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.endOverdue)
 }
+
+// OnFreed has the end of each round here call fn, which must not block. Call it before Start.
+func (d *Dispatcher) OnFreed(fn func()) { d.onFreed = fn }
 
 // Submit stores a message and runs the round that it starts. The round is this process's from
 // before it is stored, so that a stopping word that comes at once finds it.
@@ -312,6 +316,9 @@ func (d *Dispatcher) startRound(claimed store.Claimed, h *holding) {
 		}
 		d.followUp(session, left.Next, h)
 		d.slots.startRounds(context.WithoutCancel(d.base), session) // its slot is free
+		if d.onFreed != nil {
+			d.onFreed()
+		}
 		if left.Waits {
 			d.queue.Parked()
 		}
@@ -397,6 +404,13 @@ func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Runs reports whether a round runs here.
+func (d *Dispatcher) Runs(round regie.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.running[round] != nil
 }
 
 // Resume resumes a paused round, or one without a holder. An ended round stays ended.

@@ -104,6 +104,12 @@ type RunRequest struct {
 	// the configuration.
 	Visitor string     `json:"-"`
 	Caps    regie.Caps `json:"-"`
+	// Fire is the fire of an automation that the run carries out, under Name, after so many Joined
+	// events. Tainted says that the message has content of strangers.
+	Fire    *regie.Fire `json:"-"`
+	Joined  int         `json:"-"`
+	Name    string      `json:"-"`
+	Tainted bool        `json:"-"`
 	// AnswersNothing makes a steering message withdraw an open question even where free text would
 	// answer it: its sender does not speak for the person in question.
 	AnswersNothing bool `json:"answers_nothing,omitempty"`
@@ -259,6 +265,13 @@ type WorkspaceRequest struct {
 	Here bool `json:"here,omitempty"`
 }
 
+// TrustRequest trusts the content of a workspace for agents.
+type TrustRequest struct {
+	WorkspaceID regie.ID `json:"workspace_id,omitzero"`
+	// SHA256 is the hash of the content that was shown.
+	SHA256 regie.Hash `json:"sha256" required:"true"`
+}
+
 // SessionRequest makes a session. What it leaves empty the engine's settings say.
 type SessionRequest struct {
 	SessionID   regie.ID          `json:"session_id,omitzero"`
@@ -330,4 +343,9 @@ type ProviderFields struct {
 	Model   string `json:"model,omitempty"` // answers where nothing names one
 	// Chosen makes the provider answer where nothing names one.
 	Chosen bool `json:"chosen,omitempty"`
+}
+
+// NotificationTest asks for a test notification.
+type NotificationTest struct {
+	Channel string `json:"channel,omitempty"` // by its name in regie.yaml; empty: each of them
 }

@@ -199,13 +199,7 @@ func (s *slotQueue) lookAt(at time.Time) {
 
 // RequestControl answers what a round that the session started now would get, and reserves a free
 // slot for it (spec 5.1, decision 43).
-func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID,
-	kind regie.SessionType,
-) (store.Controlled, error) {
-	ask := slot.AskChat
-	if kind == regie.SessionAutomation {
-		ask = slot.AskManual
-	}
+func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID, ask slot.Ask) (store.Controlled, error) {
 	out, err := d.store.RequestControl(ctx, store.Control{SessionID: session, For: reserveFor, Ask: ask})
 	if err == nil {
 		d.slots.startRounds(context.WithoutCancel(ctx), session)

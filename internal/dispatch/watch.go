@@ -22,7 +22,7 @@ type watcher struct {
 var watched = map[regie.EventType]bool{
 	regie.EventSession: true, regie.EventSessionState: true, regie.EventRound: true,
 	regie.EventApproval: true, regie.EventQuestion: true,
-	regie.EventNotice: true, regie.EventErased: true, regie.EventUndo: true,
+	regie.EventNotice: true, regie.EventErased: true, regie.EventUndo: true, regie.EventAutomation: true,
 }
 
 // tellWatchers sends the events of a commit. Where they are unknown it sends that something has
@@ -63,9 +63,10 @@ func (w *watcher) addNews(news []regie.Event) {
 }
 
 // Watch gives sink what happens in all sessions from now on: those events of their logs that change
-// what a list of them shows. An event without a sequence number says that something happened in its
-// session; one without a session that a watcher who was slow should look at all of them anew. It
-// returns when ctx ends or sink returns an error.
+// what a list of them shows, and changes of automations, with their workspace as the session. An
+// event without a sequence number says that something happened in its session; one without a
+// session that a watcher who was slow should look at all of them anew. It returns when ctx ends or
+// sink returns an error.
 func (d *Dispatcher) Watch(ctx context.Context, sink func(regie.Event) error) error {
 	w := &watcher{wake: make(chan struct{}, 1)}
 	d.hub.mu.Lock()

@@ -233,6 +233,15 @@ func Quote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
+// QuoteAll writes a command line for a shell.
+func QuoteAll(words []string) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = Quote(word)
+	}
+	return strings.Join(out, " ")
+}
+
 // nearestDir returns the directory, or its nearest existing parent.
 func nearestDir(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {

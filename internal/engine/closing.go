@@ -40,7 +40,7 @@ func (cl *closer) closeBatch(reply *regie.Message, calls []regie.Call, counters 
 			message: cl.withCalls(cl.noticeMessage(v.refused, v.why), calls),
 			advance: cl.endRound(counters, regie.EndDenied, v.why),
 		}
-	case cl.json != nil && b.final: // the answer, with the plan as it stands at the end
+	case cl.json != nil && b.final: // the answer, with the plan as it is at the end
 		message, advance := cl.afterAnswer(calls, counters)
 		if message == nil {
 			message = cl.resultsMessage(calls, "")

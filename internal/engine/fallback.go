@@ -208,7 +208,7 @@ func (r *run) endUnanswered(failed *provider.Error, took time.Duration) error {
 	message := r.noticeMessage(regie.SystemNetworkError, why)
 	message.ExcludeFromPrompt = true
 	end := r.endRound(r.round.Counters, regie.EndProviderError, r.targets.failureAdvice(failed, why))
-	if r.isAutomation() { // nobody watches (decision 42)
+	if r.isAutomation() { // no person watches (decision 42)
 		end.End.Notice = &regie.Notice{
 			RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
 			Text: why.String(), Said: []regie.Sentence{why},

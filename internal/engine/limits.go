@@ -92,7 +92,7 @@ func afterReply(c regie.Counters, tokens int64, l regie.Limits, b batch) (regie.
 	switch limit := spent(c, tokens, l); {
 	case b.calls == 0, b.final:
 		return c, noLimit
-	case !limit.IsZero(): // nobody would read the results
+	case !limit.IsZero(): // the results would go unread
 		return c, limit
 	case !b.acts && !b.asks && c.Queries >= l.Queries:
 		return c, queryLimit(l)

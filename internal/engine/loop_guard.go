@@ -33,7 +33,7 @@ type loopGuard struct {
 	unknown map[regie.ID]regie.Hash // by call: what ran and has no known outcome
 
 	last  *remembered // the last action that ran; nil where it does not matter any more
-	heard bool        // somebody said something since
+	heard bool        // a person said something since
 
 	// The rest is about one round and starts anew with the next.
 	round    regie.ID

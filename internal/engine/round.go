@@ -244,7 +244,7 @@ func (r *run) acceptReply(ctx context.Context, reply *provider.Reply, took time.
 	exchange.Usage, exchange.StopReason = reply.Usage, reply.StopReason
 	exchange.FirstByteUS, exchange.ModelUS = reply.FirstByte.Microseconds(), took.Microseconds()
 	exchange.Money = r.money.costOf(reply.Usage)
-	if !reply.Cached.IsZero() { // nobody was asked
+	if !reply.Cached.IsZero() { // no person was asked
 		exchange.Money = regie.Money{Reserved: r.exchange.Money.Reserved, Known: true}
 	}
 	r.used = r.round.Tokens + reply.Usage.Input + reply.Usage.Output

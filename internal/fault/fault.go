@@ -60,8 +60,12 @@ const (
 	WithdrawBefore = "withdraw-before" // what waited for a person is withdrawn, before that commit
 	ExpireBefore   = "expire-before"   // an unanswered wait expires, before that commit
 	ExpireAfter    = "expire-after"    // after it, before the round goes on
-	OpenBefore     = "open-before"     // the files are as they were left
-	OpenAfter      = "open-after"      // SQLite has replayed its log; nothing has gone on yet
+	FireBefore     = "fire-before"     // fires of a schedule are decided, before that commit
+	FireAfter      = "fire-after"      // after it, before their runs begin
+	// a due fire gets its session, before that commit
+	FireStartBefore = "fire-start-before"
+	OpenBefore      = "open-before" // the files are as they were left
+	OpenAfter       = "open-after"  // SQLite has replayed its log; nothing has gone on yet
 
 	SecureBefore = "secure-before" // before what a command may change is secured
 	SecureAfter  = "secure-after"  // it is safe on the disk, the command's intent is not stored
@@ -74,6 +78,8 @@ const (
 	UndoFiles  = "undo-files"  // all were, before the commit that says so
 	UndoAfter  = "undo-after"  // after it
 
+	NotifyAfter = "notify-after" // a notification was sent, that is not stored
+
 	BackupBefore  = "backup-before"  // before a migration: its backup is written and has not its name yet
 	MigrateBefore = "migrate-before" // the backup is there, the schema is the old one
 	MigrateAfter  = "migrate-after"  // the schema is the new one, nothing was read under it
@@ -82,6 +88,9 @@ const (
 // MigrationPoints lists the fault points of a migration: a process passes them once in the life of
 // a database.
 func MigrationPoints() []string { return []string{BackupBefore, MigrateBefore, MigrateAfter} }
+
+// FirePoints lists the fault points of the fires of automations, without those of their runs.
+func FirePoints() []string { return []string{FireBefore, FireAfter, FireStartBefore} }
 
 // Points lists the fault points that a run can pass, for the harness.
 func Points() []string {

@@ -11,11 +11,7 @@ import (
 func agentOperations(s *server) []operation {
 	agents := s.Service.Agents
 	return []operation{
-		getByQuery(s, "/agents", "list_agents", "The agents, with what they answer with",
-			func(ctx context.Context, in dispatch.AgentFilter) (Page[dispatch.AgentView], error) {
-				items, err := agents.List(ctx, in)
-				return Page[dispatch.AgentView]{Items: items}, err
-			}),
+		getByQuery(s, "/agents", "list_agents", "The agents, with what they answer with", onePage(agents.List)),
 		newOperation(s, http.MethodPost, "/agents", "create_agent",
 			"Make an agent in the database; its definition is as under agents.NAME in regie.yaml", http.StatusCreated,
 			func(ctx context.Context, in *request[none, dispatch.NewAgent]) (dispatch.AgentView, error) {
@@ -29,8 +25,7 @@ func agentOperations(s *server) []operation {
 		newOperation(s, http.MethodGet, "/agents/{name}/versions", "list_agent_versions",
 			"The versions of an agent in the database, the oldest first", http.StatusOK,
 			func(ctx context.Context, in *request[none, none]) (Page[store.AgentVersion], error) {
-				items, err := agents.Versions(ctx, in.Name)
-				return Page[store.AgentVersion]{Items: items}, err
+				return onePage(agents.Versions)(ctx, in.Name)
 			}),
 		newOperation(s, http.MethodPatch, "/agents/{name}", "change_agent",
 			"Merge changes into the definition of an agent in the database, which makes a new version", http.StatusOK,

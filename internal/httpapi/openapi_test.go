@@ -121,7 +121,7 @@ func newDocument(t *testing.T) *documenting {
 		reflect.TypeFor[jsonschema.Schema](): {Type: "object", Description: "A JSON Schema."},
 	}
 	d.types[reflect.TypeFor[[]byte]()] = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
-	for _, dir := range []string{"../..", "../access", "../control", "../dispatch", "../store", ".", "../engine", "../approval"} {
+	for _, dir := range []string{"../..", "../access", "../control", "../dispatch", "../store", ".", "../engine", "../approval", "../config", "../skill", "../trust"} {
 		d.read(dir)
 	}
 	asked := *d
@@ -251,7 +251,9 @@ func (d *documenting) collect(t reflect.Type, seen map[reflect.Type]bool) {
 		d.components[name] = &jsonschema.Schema{} // its place: types may consist of themselves
 		d.types[t] = &jsonschema.Schema{Ref: "#/components/schemas/" + name}
 		for field := range t.Fields() {
-			d.collect(field.Type, seen)
+			if field.Tag.Get("json") != "-" && (field.IsExported() || field.Anonymous) { // else no JSON holds it
+				d.collect(field.Type, seen)
+			}
 		}
 		*d.components[name] = *d.object(t)
 	}

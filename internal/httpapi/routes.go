@@ -16,7 +16,7 @@ import (
 func (s *server) operations() []operation {
 	all := slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(),
 		s.undoOperations(), s.placeOperations(), agentOperations(s), providerOperations(s),
-		attachmentOperations(s), s.keepingOperations(),
+		attachmentOperations(s), automationOperations(s), s.keepingOperations(),
 		s.settingOperations(), s.identityOperations())
 	if s.Trusted { // on the engine's private socket alone
 		all = append(all, postBody(s, "/client-providers", "add_client_provider",
@@ -118,10 +118,7 @@ func (s *server) keepingOperations() []operation {
 			s.Service.Rounds.Prompt),
 		getByQuery(s, "/spending", "show_spending", "What was spent today", ofRoot(s.Service.Rounds.Spent)),
 		getByQuery(s, "/verify", "verify_logs", "Whether logs are what was written",
-			func(ctx context.Context, filter store.LogFilter) (Page[store.LogReport], error) {
-				found, err := s.Service.Sessions.Verify(ctx, filter)
-				return Page[store.LogReport]{Items: found}, err
-			}),
+			onePage(s.Service.Sessions.Verify)),
 		getByQuery(s, "/cache", "show_cache", "What is in the response cache", ofRoot(s.Service.Cache.Stats)),
 		postBody(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
 		getByQuery(s, "/stats", "show_stats",
@@ -151,6 +148,10 @@ func (s *server) settingOperations() []operation {
 			withoutInput(s.Service.Presence.Beat)),
 		listAll(s, "/presence", "list_presence", "Who is there, and who was within 24 hours",
 			s.Service.Presence.List),
+		getByQuery(s, "/notifications", "list_notifications", "What was notified, the newest first, by channel",
+			onePage(s.Service.Notifications.List)),
+		postBody(s, "/notifications/test", "test_notifications", "Send a test notification through one channel, or each of them",
+			onePage(s.Service.Notifications.Test)),
 	}
 }
 
@@ -177,6 +178,13 @@ func (s *server) placeOperations() []operation {
 		listAll(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
 		postBody(s, "/workspaces", "open_workspace",
 			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
+		getByID(s, http.MethodGet, "/workspaces/{id}/trust", "show_trust",
+			"What the files of a workspace give to agents, and whether exactly that is trusted", s.Service.Workspaces.GetTrust),
+		newAddressed(s, http.MethodPut, "/workspaces/{id}/trust", "trust_workspace",
+			"Trust the content that was shown, which its hash names; any other content is refused",
+			func(b *dispatch.TrustRequest, _ string) *regie.ID { return &b.WorkspaceID }, s.Service.Workspaces.Trust),
+		getByID(s, http.MethodDelete, "/workspaces/{id}/trust", "distrust_workspace",
+			"Withdraw the trust in a workspace", withoutAnswer(s.Service.Workspaces.Distrust)),
 		listAll(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
 		listAll(s, "/models", "list_models",
 			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
@@ -184,6 +192,14 @@ func (s *server) placeOperations() []operation {
 			s.Service.Workspaces.Search),
 		postBody(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session",
 			s.Service.Workspaces.Query),
+	}
+}
+
+// onePage makes a handler of a list that is short by its nature.
+func onePage[Q, T any](list func(context.Context, Q) ([]T, error)) func(context.Context, Q) (Page[T], error) {
+	return func(ctx context.Context, in Q) (Page[T], error) {
+		items, err := list(ctx, in)
+		return Page[T]{Items: items}, err
 	}
 }
 

@@ -108,6 +108,7 @@ func Handler(c Config) http.Handler {
 	for _, o := range s.operations() {
 		mux.HandleFunc(o.method+" "+base+o.path, s.requireScope(o.scope, o.serve))
 	}
+	mux.HandleFunc(hooksPath, func(w http.ResponseWriter, r *http.Request) { serveHook(s, w, r) })
 	missing := s.serveMissing(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if c.Pages != nil && c.Pages.Serves(r.URL.Path) {

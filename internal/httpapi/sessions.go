@@ -44,8 +44,13 @@ func (s *server) sessionOperations() []operation {
 			withoutAnswer(s.Service.Sessions.MarkRead)),
 		getByID(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session",
 			s.Service.Sessions.Export),
-		getByID(s, http.MethodPost, "/sessions/{id}/control", "request_control",
-			"What a run that the session started now would get; a free slot is reserved for 30 seconds, or until the first message", s.Service.Sessions.RequestControl),
+		newOperation(s, http.MethodPost, "/sessions/{id}/control", "request_control",
+			"What a run that the session started now would get; a free slot is reserved for 30 seconds, or until the first message",
+			http.StatusOK,
+			func(ctx context.Context, in *request[dispatch.ControlRequest, none]) (store.Controlled, error) {
+				in.Query.SessionID = in.ID
+				return s.Service.Sessions.RequestControl(ctx, in.Query)
+			}),
 		getByID(s, http.MethodDelete, "/sessions/{id}/control", "release_control", "Give back what was reserved",
 			withoutAnswer(s.Service.Sessions.ReleaseControl)),
 		actionByID(s, "/sessions/{id}/interrupt", "interrupt_session",

@@ -55,8 +55,8 @@ var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
 <html lang="{{.Language}}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Regie</title>{{with .Style}}<link rel="stylesheet" href="{{.}}">{{end}}
 <body class="plain"><main><h1>Regie</h1>
-<form method="post" action="` + setupPath + `"><input type="hidden" name="code" value="{{.Code}}">
-<p>{{.Text}}</p><button>{{.Button}}</button></form></main></body></html>
+{{if .Button}}<form method="post" action="` + setupPath + `"><input type="hidden" name="code" value="{{.Code}}">
+<p>{{.Text}}</p><button>{{.Button}}</button></form>{{else}}<p role="alert">{{.Text}}</p>{{end}}</main></body></html>
 `))
 
 // serveSetup lets a browser in.
@@ -64,28 +64,20 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder)
 	w.Header().Set("Cache-Control", "no-store")
 	switch r.Method {
 	case http.MethodGet:
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'")
-		style := ""
-		if g.Pages != nil {
-			style = "/assets/regie.css"
-		}
-		language := r.Header.Get("Accept-Language")
-		said := func(to regie.Sentence) string { return s.translate(language, &regie.Error{Format: to.Format}) }
-		spoken := "en"
-		if strings.HasPrefix(strings.ToLower(language), "fr") {
-			spoken = "fr"
-		}
-		_ = setupPage.Execute(w, map[string]string{ // the client has gone if this fails
-			"Language": spoken, "Style": style, "Code": r.URL.Query().Get("code"),
-			"Text":   said(regie.Say("Let this browser use this Regie? The link works once.")),
-			"Button": said(regie.Say("Let it in")),
-		})
+		ask, yes := regie.Say("Let this browser use this Regie? The link works once."), regie.Say("Let it in")
+		g.showSetup(w, r, s, &regie.Error{Format: ask.Format}, &regie.Error{Format: yes.Format})
 	case http.MethodPost:
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 		if err := r.ParseForm(); err != nil || !g.useSetupLink(r.PostForm.Get("code")) {
-			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken,
-				"the login link was already used, or has expired: regie web creates another one"), true)
+			used := regie.Errorf(regie.CodeNoToken, "the login link was already used, or has expired: regie web creates another one")
+			if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+				g.turnAway(w, r, s, used, true)
+				return
+			}
+			if s.refused != nil {
+				s.refused("token")
+			}
+			g.showSetup(w, r, s, used, nil)
 			return
 		}
 		secret, until, err := g.Gate.Login(r.Context(), browserName(r.UserAgent()))
@@ -105,4 +97,25 @@ func (g *Guard) serveSetup(w http.ResponseWriter, r *http.Request, s *responder)
 		s.writeError(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s",
 			r.Method, setupPath, "GET, POST"))
 	}
+}
+
+// showSetup writes the page of a setup link: with a button, what that does, and else why there is
+// none.
+func (g *Guard) showSetup(w http.ResponseWriter, r *http.Request, s *responder, text, button *regie.Error) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'")
+	language := r.Header.Get("Accept-Language")
+	page := map[string]string{"Language": "en", "Code": r.URL.Query().Get("code"), "Text": s.translate(language, text)}
+	if strings.HasPrefix(strings.ToLower(language), "fr") {
+		page["Language"] = "fr"
+	}
+	if g.Pages != nil {
+		page["Style"] = "/assets/regie.css"
+	}
+	if button != nil {
+		page["Button"] = s.translate(language, button)
+	} else {
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+	_ = setupPage.Execute(w, page) // the client has gone if this fails
 }

@@ -60,6 +60,7 @@ var statuses = map[regie.Code]int{
 
 	// The world is not as the request takes it to be: look again, then decide.
 	regie.CodeConflict:        http.StatusConflict,
+	regie.CodeNotDelivered:    http.StatusBadGateway,
 	regie.CodeKeyReused:       http.StatusConflict,
 	regie.CodeKeyInUse:        http.StatusConflict,
 	regie.CodeRoundInProgress: http.StatusConflict,

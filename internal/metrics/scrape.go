@@ -48,14 +48,19 @@ func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		to <- prometheus.NewInvalidMetric(waiting, err)
 	} else {
-		var approvals, questions []time.Time
+		var approvals, questions, unknown []time.Time
 		for i := range inbox.Approvals {
 			approvals = append(approvals, inbox.Approvals[i].CreatedAt)
 		}
 		for i := range inbox.Questions {
 			questions = append(questions, inbox.Questions[i].CreatedAt)
 		}
-		for kind, since := range map[string][]time.Time{"approval": approvals, "question": questions} {
+		for i := range inbox.Unknown {
+			unknown = append(unknown, inbox.Unknown[i].SettledAt)
+		}
+		for kind, since := range map[string][]time.Time{
+			"approval": approvals, "question": questions, "unknown": unknown,
+		} {
 			gauge(waiting, float64(len(since)), kind)
 			age := time.Duration(0)
 			for _, t := range since {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// file is the one data file of prices. Who changes a price there writes beside it when it was read;
+// file is the one data file of prices. Who changes a price there also writes when it was read;
 // what could not be found in a vendor's public documentation is left out, and is unknown.
 //
 //go:embed prices.json

@@ -49,6 +49,9 @@ func OpeningLine(o *regie.Opening) string {
 	default:
 		line += " User: " + name + "."
 	}
+	if at := o.ScheduledFor; !at.IsZero() {
+		line += fmt.Sprintf(scheduled[o.French], dayOf(at, o.French), at.Format("15:04"))
+	}
 	switch {
 	case !o.Plan:
 	case o.French:
@@ -57,6 +60,12 @@ func OpeningLine(o *regie.Opening) string {
 		line += " Plan mode: only queries run. Look around, then give your plan with approve: true; the person decides."
 	}
 	return line
+}
+
+// scheduled is the sentence on when a run was due, in English and in French.
+var scheduled = map[bool]string{
+	false: " This run was due on %s, %s: relative days count from then.",
+	true:  " Cette exécution était prévue le %s à %s : les jours relatifs se comptent à partir de là.",
 }
 
 var (

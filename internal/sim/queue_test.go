@@ -133,7 +133,7 @@ func (q *queue) acts(dice *rand.Rand) {
 			case 3:
 				_ = q.engine.Service().Sessions.ReleaseControl(access.AsOwner(ctx), q.sessions[i])
 			default:
-				_, _ = q.engine.Service().Sessions.RequestControl(access.AsOwner(ctx), q.sessions[i]) // of a closed automation it is refused
+				_, _ = q.engine.Service().Sessions.RequestControl(access.AsOwner(ctx), dispatch.ControlRequest{SessionID: q.sessions[i]}) // of a closed automation it is refused
 			}
 			continue
 		}

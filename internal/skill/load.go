@@ -34,7 +34,7 @@ type Place struct {
 	// Dir is the place as people find it: ".regie/skills", or an absolute path.
 	Dir string
 	// Files are what lies below, by paths relative to the place.
-	Files []File
+	Files []BundledFile
 	// Odd are what lies there and is not read, with why.
 	Odd map[string]regie.Code
 	// Read reads a file by its path relative to the place, which is one of Files. It returns
@@ -152,7 +152,7 @@ func (p *Place) load(dir string, set *Set) (Skill, error) {
 	for _, f := range p.Files {
 		below, inside := strings.CutPrefix(f.Path, dir+"/")
 		if inside && below != FileName && len(s.Files) < maxFiles {
-			s.Files = append(s.Files, File{Path: below, Size: f.Size})
+			s.Files = append(s.Files, BundledFile{Path: below, Size: f.Size})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Odd)) {
@@ -197,7 +197,7 @@ func (s *Skill) Read(name string) ([]byte, error) {
 	}
 	wanted := path.Join(s.below, clean)
 	if !strings.HasPrefix(wanted, s.below+"/") || !slices.ContainsFunc(s.place.Files,
-		func(f File) bool { return f.Path == wanted }) {
+		func(f BundledFile) bool { return f.Path == wanted }) {
 		return nil, regie.Errorf(regie.CodeFileNotFound, "the skill %s has no file %q",
 			s.Name, sanitize.Line(sanitize.Clip(name, 200)))
 	}

@@ -14,9 +14,9 @@ import (
 func place(origin skill.Origin, dir string, files map[string]string) skill.Place {
 	p := skill.Place{Origin: origin, Dir: dir, Odd: map[string]regie.Code{}}
 	for name, text := range files {
-		p.Files = append(p.Files, skill.File{Path: name, Size: int64(len(text))})
+		p.Files = append(p.Files, skill.BundledFile{Path: name, Size: int64(len(text))})
 	}
-	slices.SortFunc(p.Files, func(a, b skill.File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.Files, func(a, b skill.BundledFile) int { return strings.Compare(a.Path, b.Path) })
 	p.Read = func(name string, most int64) ([]byte, error) {
 		text, ok := files[name]
 		switch {

@@ -38,7 +38,7 @@ type Skill struct {
 	// Dir is the skill's directory, as people find it.
 	Dir string `json:"dir"`
 	// Files are the other files of its directory, by their paths in it, with their sizes in bytes.
-	Files []File `json:"files,omitempty"`
+	Files []BundledFile `json:"files,omitempty"`
 	// Body is what SKILL.md says behind its front matter.
 	Body string `json:"-"`
 
@@ -46,8 +46,8 @@ type Skill struct {
 	below string // of the place
 }
 
-// File is a file of a skill.
-type File struct {
+// BundledFile is a file of a skill besides SKILL.md.
+type BundledFile struct {
 	Path string `json:"path"`
 	Size int64  `json:"bytes"`
 }

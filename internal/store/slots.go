@@ -64,6 +64,8 @@ const (
 	ControlActivated ControlState = "ACTIVATED"      // it runs at once
 	ControlActive    ControlState = "ALREADY_ACTIVE" // one of this session runs
 	ControlQueued    ControlState = "QUEUED"         // it waits at Position
+	// a scheduled run is never queued: it starts when slot and queue are free
+	ControlRefused ControlState = "REFUSED"
 )
 
 // Control is the transition of a request for control.

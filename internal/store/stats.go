@@ -154,6 +154,7 @@ type StatReport struct {
 	Approvals Waiting `json:"approvals"`
 	Questions Waiting `json:"questions"`
 	Queue     Waiting `json:"queue"`
+	Unknown   int     `json:"-"` // calls without a known outcome
 	Budget    Budget  `json:"budget"`
 	Alerts    []Alert `json:"alerts"`
 }

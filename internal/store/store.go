@@ -83,6 +83,9 @@ type Submission struct {
 	// Where Message has no text it is their message, a DATA_ADDED, which the transition fills; else
 	// they come before it. Without results such calls become NOT_RUN.
 	Results []regie.ClientResult
+	// Fire is the fire of an automation that the new session carries out; nil for none. The
+	// transition returns ErrNotNow, ErrNoSlot, ErrEventJoined and ErrFireSettled.
+	Fire *StartFire
 }
 
 // Opens returns the reason of the round's first exchange.

@@ -38,8 +38,8 @@ const (
 	maxServers = 256 << 10 // of ServersFile
 )
 
-// File is a file of the content.
-type File struct {
+// ContentFile is a file of the content.
+type ContentFile struct {
 	Path   string     `json:"path"` // in the workspace
 	Size   int64      `json:"bytes"`
 	SHA256 regie.Hash `json:"sha256"`
@@ -49,7 +49,7 @@ type File struct {
 
 // Content is what would become active in a workspace.
 type Content struct {
-	Files []File // sorted by path
+	Files []ContentFile // sorted by path
 	// Odd are what lies there and is not read, with why: links, FIFOs, what may hold a secret.
 	Odd map[string]regie.Code
 	// Err is why nothing of it can be trusted: it is too large to read, or unreadable.
@@ -83,13 +83,15 @@ func Look(root *workspace.Root) Content {
 				continue
 			}
 			left -= e.Size
-			c.Files = append(c.Files, File{Path: e.Path, Size: e.Size, SHA256: regie.HashOf(e.Data), data: e.Data})
+			c.Files = append(c.Files, ContentFile{
+				Path: e.Path, Size: e.Size, SHA256: regie.HashOf(e.Data), data: e.Data,
+			})
 		}
 	}
 	switch data, err := root.ReadPlain(ServersFile, maxServers); regie.CodeOf(err) {
 	case "":
 		if err == nil {
-			c.Files = append(c.Files, File{
+			c.Files = append(c.Files, ContentFile{
 				Path: ServersFile, Size: int64(len(data)),
 				SHA256: regie.HashOf(data), data: data,
 			})
@@ -98,7 +100,7 @@ func Look(root *workspace.Root) Content {
 	default:
 		c.Odd[ServersFile] = regie.CodeOf(err)
 	}
-	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(c.Files, func(a, b ContentFile) int { return strings.Compare(a.Path, b.Path) })
 	c.Number, c.Made, c.Err = root.Identity()
 	return c
 }
@@ -109,7 +111,7 @@ func (c *Content) Empty() bool { return len(c.Files) == 0 && c.Err == nil }
 // Hash is the SHA-256 over all paths and their contents.
 func (c *Content) Hash() regie.Hash { return hashOf(c.Files) }
 
-func hashOf(files []File) regie.Hash {
+func hashOf(files []ContentFile) regie.Hash {
 	var b strings.Builder
 	for _, f := range files {
 		fmt.Fprintf(&b, "%q %s\n", f.Path, hex.EncodeToString(f.SHA256[:]))
@@ -119,7 +121,7 @@ func hashOf(files []File) regie.Hash {
 
 // Data returns the bytes of a file as Look read them.
 func (c *Content) Data(name string) ([]byte, bool) {
-	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File, name string) int {
+	i, ok := slices.BinarySearchFunc(c.Files, name, func(f ContentFile, name string) int {
 		return strings.Compare(f.Path, name)
 	})
 	if !ok {
@@ -129,11 +131,11 @@ func (c *Content) Data(name string) ([]byte, bool) {
 }
 
 // Below returns the files and what is odd below a directory, by their paths in it.
-func (c *Content) Below(dir string) (files []File, odd map[string]regie.Code) {
+func (c *Content) Below(dir string) (files []ContentFile, odd map[string]regie.Code) {
 	odd = map[string]regie.Code{}
 	for _, f := range c.Files {
 		if below, inside := strings.CutPrefix(f.Path, dir+"/"); inside {
-			files = append(files, File{Path: below, Size: f.Size, SHA256: f.SHA256})
+			files = append(files, ContentFile{Path: below, Size: f.Size, SHA256: f.SHA256})
 		}
 	}
 	for name, why := range c.Odd {
@@ -144,8 +146,8 @@ func (c *Content) Below(dir string) (files []File, odd map[string]regie.Code) {
 	return files, odd
 }
 
-// Change is how a file differs from what was trusted.
-type Change struct {
+// ContentChange is how a file differs from what was trusted.
+type ContentChange struct {
 	Path string     `json:"path"`
 	What ChangeKind `json:"change"`
 }
@@ -166,7 +168,7 @@ func (k ChangeKind) Mark() string {
 }
 
 // diff says how files differ from those that were trusted, by path; both are sorted.
-func diff(before, now []File) (out []Change) {
+func diff(before, now []ContentFile) (out []ContentChange) {
 	was := map[string]regie.Hash{}
 	for _, f := range before {
 		was[f.Path] = f.SHA256
@@ -175,15 +177,15 @@ func diff(before, now []File) (out []Change) {
 		hash, known := was[f.Path]
 		switch {
 		case !known:
-			out = append(out, Change{f.Path, Added})
+			out = append(out, ContentChange{f.Path, Added})
 		case hash != f.SHA256:
-			out = append(out, Change{f.Path, Changed})
+			out = append(out, ContentChange{f.Path, Changed})
 		}
 		delete(was, f.Path)
 	}
 	for name := range was {
-		out = append(out, Change{path.Clean(name), Removed})
+		out = append(out, ContentChange{path.Clean(name), Removed})
 	}
-	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b ContentChange) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }

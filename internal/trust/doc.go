@@ -4,6 +4,6 @@
 //
 // Look reads the content into memory once, so that the judged and the used bytes are the same.
 // Store keeps the decisions in the data directory: one file per workspace, readable by its owner
-// alone, replaced as a whole. Only regie trust makes decisions: no workspace file, variable or
-// model does.
+// alone, replaced as a whole. People decide with regie trust, the settings page or the API. No
+// workspace file, variable or model does.
 package trust

@@ -21,13 +21,13 @@ import (
 
 // Record is a person's decision that the content of a workspace is trusted.
 type Record struct {
-	Root   string     `json:"root"`
-	Number uint64     `json:"directory"` // of the directory, as workspace.Root.Identity has it
-	Made   int64      `json:"directory_made_ns"`
-	SHA256 regie.Hash `json:"sha256"`
-	At     time.Time  `json:"trusted_at"`
-	By     string     `json:"trusted_by"`
-	Files  []File     `json:"files"`
+	Root   string        `json:"root"`
+	Number uint64        `json:"directory"` // of the directory, as workspace.Root.Identity has it
+	Made   int64         `json:"directory_made_ns"`
+	SHA256 regie.Hash    `json:"sha256"`
+	At     time.Time     `json:"trusted_at"`
+	By     string        `json:"trusted_by"`
+	Files  []ContentFile `json:"files"`
 }
 
 // maxRecord bounds the file of a record, in bytes.
@@ -73,7 +73,7 @@ type Standing struct {
 	// Record is the decision, nil without one.
 	Record *Record
 	// Changes say how the content differs from it.
-	Changes []Change
+	Changes []ContentChange
 	// Err is why a decision that is there could not be read; then it does not count.
 	Err error
 }

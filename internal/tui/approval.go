@@ -121,14 +121,17 @@ func (a *approving) AskScope(answer regie.Answer) { a.answer, a.picked, a.holds 
 
 // EditCall implements chat.BatchHost.
 func (a *approving) EditCall() {
-	a.Busy = true
+	a.Busy, a.m.screen.lent = true, true
 	m, arguments, draft := a.m, a.Review().Arguments, a.Edit.Draft
 	var edited []byte
 	m.queueCommand(tea.Exec(command(func() (err error) {
 		edited, err = chat.Edit(m.ctx, m.Editor, arguments, draft)
 		return err
 	}), func(err error) tea.Msg {
-		return done(func() { a.Edited(edited, err) })
+		return done(func() {
+			m.screen.lent = false
+			a.Edited(edited, err)
+		})
 	}))
 }
 
@@ -185,8 +188,13 @@ func (a *approving) allowScope() {
 // command is a program that has the terminal to itself.
 type command func() error
 
-// Run implements tea.ExecCommand.
-func (c command) Run() error { return c() }
+// Run implements tea.ExecCommand. It waits for the end of the library's drawing goroutine, which
+// could stop the clock of the next one: nothing would be drawn any more
+// (charmbracelet/bubbletea#1778).
+func (c command) Run() error {
+	time.Sleep(20 * time.Millisecond)
+	return c()
+}
 
 // SetStdin, SetStdout and SetStderr implement tea.ExecCommand: it has the process's own.
 func (command) SetStdin(io.Reader)  {}

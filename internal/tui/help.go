@@ -34,7 +34,7 @@ func (m surface) ShowHelp() {
 
 // helpLine writes what can be typed or pressed, and behind it what that does.
 func (m surface) helpLine(name, about string) {
-	const column = 14
+	const column = 15
 	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
 	for _, line := range prefixLines(wrapSpans([]span{{text: about}}, m.screen.width-column-1), before,
 		span{text: strings.Repeat(" ", column)}) {

@@ -77,7 +77,7 @@ func (m keyboard) promptKey(name string) bool {
 	case "ctrl+o":
 		m.ShowCall("")
 	case "ctrl+l":
-		m.queueCommand(tea.ClearScreen)
+		m.queueCommand(drawAgain)
 	case "up", "ctrl+p":
 		queue := m.Queue()
 		switch {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -127,7 +125,7 @@ func (m surface) ShowMode(name, about string) { m.hint = m.Text.T("mode %s: %s",
 // ClearScreen implements chat.Renderer.
 func (m surface) ClearScreen() {
 	m.paper.wrote, m.paper.inReply = false, false
-	m.queueCommand(tea.Sequence(tea.Raw(strings.Repeat("\r\n", m.screen.height)+"\x1b[H"), tea.ClearScreen))
+	m.paper.out = append(m.paper.out, emptyScreen)
 }
 
 // Leave implements chat.Renderer: what runs stays as it is stored.

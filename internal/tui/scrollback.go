@@ -19,8 +19,11 @@ type screen struct {
 	said          tea.WindowSizeMsg
 	colours       bool
 	small         bool // the dialog does not fit: no key decides
-	drawn         []drawn
-	stands        func() bool // whether the live part has been drawn; nil: there is no live part
+	// another program has the terminal. The live part is one empty line: the library loses its
+	// place where what it draws afterwards has fewer lines.
+	lent   bool
+	drawn  []drawn
+	stands func() bool // whether the live part has been drawn; nil: there is no live part
 }
 
 // isDrawn reports whether the live part has been drawn. Before that the library assumes that it
@@ -61,7 +64,15 @@ func newScreen(env []string) screen {
 // redraw has the library draw all of the live part once more. Its own word for that, ClearScreen,
 // leaves a movement of the cursor behind, which goes wrong where something is printed before it is
 // made.
-type redraw struct{}
+type redraw struct {
+	onEmpty bool // at the top of an empty screen
+}
+
+func drawAgain() tea.Msg { return redraw{} }
+
+// emptyScreen is a mark between printed lines: what is before it moves off the screen. No line can
+// be the same, because control characters are never printed.
+const emptyScreen = "\x00"
 
 // paper is the scrollback, which is never changed once written.
 type paper struct {
@@ -120,8 +131,8 @@ func (p *paper) flushReply() { p.addReply(p.finishReply()) }
 // lookAgain is how soon the program checks again whether the live part is drawn.
 const lookAgain = 5 * time.Millisecond
 
-// printLines prints all pending lines, one bundle after another: the library does not order
-// concurrent prints.
+// printLines prints all pending lines and empties the screen, one after another: the library does
+// not order what runs at the same time.
 func (m *model) printLines() tea.Cmd {
 	p := &m.paper
 	if p.printing || len(p.out) == 0 || !m.screen.ready {
@@ -131,14 +142,22 @@ func (m *model) printLines() tea.Cmd {
 	if p.printing = !m.screen.isDrawn(); p.printing {
 		return delayCommand(lookAgain, printed)
 	}
-	bundle := strings.Join(p.out, "\n")
-	p.out = nil
+	p.printing = true
+	after := func() tea.Msg { return done(printed) }
+	if p.out[0] == emptyScreen {
+		p.out = p.out[1:]
+		return tea.Sequence(func() tea.Msg { return redraw{onEmpty: true} }, after)
+	}
+	count := slices.Index(p.out, emptyScreen)
+	if count < 0 {
+		count = len(p.out)
+	}
+	bundle := strings.Join(p.out[:count], "\n")
+	p.out = p.out[count:]
 	if bundle == "" {
 		bundle = "\x1b[m" // the library leaves out what is empty
 	}
-	p.printing = true
-	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} },
-		func() tea.Msg { return done(printed) })
+	return tea.Sequence(tea.Println(bundle), drawAgain, after)
 }
 
 // writer is where a chat.Stream writes to.

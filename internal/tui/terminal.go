@@ -109,7 +109,11 @@ func reflowCursor(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	// xterm cuts lines off
 	still := slices.ContainsFunc(m.config.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") })
 	return func(_ tea.Model, msg tea.Msg) tea.Msg {
-		if _, is := msg.(redraw); is && m.screen.ready {
+		if again, is := msg.(redraw); is && m.screen.ready {
+			if again.onEmpty {
+				// not by tea.Raw, which is written some time later
+				_, _ = fmt.Fprint(out, strings.Repeat("\r\n", m.screen.height)+ansi.CursorHomePosition)
+			}
 			return m.screen.said
 		}
 		size, ok := msg.(tea.WindowSizeMsg)

@@ -26,6 +26,10 @@ func (m *model) View() tea.View {
 		m.screen.rememberDrawn(drawn{at: time.Now()})
 		return tea.NewView("")
 	}
+	if m.screen.lent {
+		m.screen.rememberDrawn(drawn{lines: []string{""}, at: time.Now()})
+		return tea.NewView(" ")
+	}
 	width, room := m.screen.width, m.screen.height-1
 	input, y, x := m.renderInput(width, max(1, room/2))
 	below := m.renderBelow(width, max(1, room-len(input)))

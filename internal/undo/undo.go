@@ -21,6 +21,7 @@ import (
 type Store interface {
 	UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error)
 	UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error)
+	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
 	Undo(ctx context.Context, id regie.ID) (regie.Undo, error)
 	OpenUndos(ctx context.Context) ([]store.OpenUndo, error)
 	BeginUndo(ctx context.Context, in regie.Undo, holder string) (store.HeldUndo, error)

@@ -35,6 +35,8 @@ type chatPage struct {
 	NextModel                 string   // what answers the next message; empty: the same
 	Used, Most                int      // tokens of the newest prompt, and from how many on it is summarised
 	Changes                   []string // paths
+	// Automation is the one that runs in the chat; zero for none.
+	Automation dispatch.AutomationView
 	// of a new chat
 	Agents     []dispatch.AgentView
 	Agent      string
@@ -78,17 +80,15 @@ func (v *visit) renderNew(draft, problem string) error {
 	f.Problem, f.About = problem, "send"
 	page := &chatPage{
 		frame: f, ClientID: regie.NewID().String(), Draft: draft,
-		Modes: modeChoices(v.text, ""), Jobs: listJobs(v.text),
+		Modes: modeChoices(v.text, regie.Mode(v.r.FormValue("mode"))), Jobs: listJobs(v.text),
 	}
 	page.Session = regie.NewID()
 	err := v.fillFrame(f)
 	if err == nil {
 		page.Workspaces, err = v.site.Service.Workspaces.List(v.r.Context())
 	}
-	if err == nil && len(page.Workspaces) == 0 && v.site.Root != "" {
-		var made regie.Workspace
-		made, err = v.site.Service.Workspaces.Open(v.r.Context(), dispatch.WorkspaceRequest{Path: v.site.Root})
-		page.Workspaces = append(page.Workspaces, made)
+	if err == nil {
+		err = page.addRoot(v)
 	}
 	if err == nil {
 		err = page.offerAgents(v)
@@ -99,11 +99,36 @@ func (v *visit) renderNew(draft, problem string) error {
 	return err
 }
 
-// offerAgents lists the agents of the chosen workspace, which is put first.
+// addRoot adds the workspace of the server, where others alone are known. One that cannot be opened
+// is an error only where there is no other.
+func (p *chatPage) addRoot(v *visit) error {
+	if v.site.Root == "" || p.indexRoot(v.site.Root) >= 0 {
+		return nil
+	}
+	made, err := v.site.Service.Workspaces.Open(v.r.Context(), dispatch.WorkspaceRequest{Path: v.site.Root})
+	if err != nil && len(p.Workspaces) > 0 {
+		return nil
+	}
+	p.Workspaces = append(p.Workspaces, made)
+	return err
+}
+
+func (p *chatPage) indexRoot(root string) int {
+	return slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool { return w.Root == root })
+}
+
+// offerAgents lists the agents of a workspace, which is put first: the chosen one, else that of the
+// newest chat, else that of the server.
 func (p *chatPage) offerAgents(v *visit) (err error) {
 	at := slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool {
 		return w.ID.String() == v.r.FormValue("workspace_id")
 	})
+	if at < 0 && len(p.Chats) > 0 {
+		at = slices.IndexFunc(p.Workspaces, func(w regie.Workspace) bool { return w.ID == p.Chats[0].place })
+	}
+	if at < 0 {
+		at = p.indexRoot(v.site.Root)
+	}
 	if at > 0 {
 		p.Workspaces[0], p.Workspaces[at] = p.Workspaces[at], p.Workspaces[0]
 	}
@@ -133,6 +158,12 @@ func (v *visit) renderChat(id regie.ID, about, problem, draft string) error {
 	page, err := v.loadChat(v.r.Context(), id, about, problem)
 	if err != nil {
 		return err
+	}
+	if page.Unread {
+		read := dispatch.ReadRequest{SessionID: id, Seq: page.Seq}
+		if err := v.site.Service.Sessions.MarkRead(v.r.Context(), read); err != nil {
+			return err
+		}
 	}
 	page.Draft, page.ClientID = draft, regie.NewID().String()
 	page.Stream = "/chats/" + id.String() + "/stream?after=" + strconv.FormatInt(page.Seq, 10)
@@ -171,23 +202,20 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	}
 	f := v.newFrame("chats", v.sessionName(view.Name))
 	f.Path = "/chats/" + id.String()
-	if view.Head > 0 && (view.Unread > 0 || view.Finished) {
-		err := v.site.Service.Sessions.MarkRead(ctx, dispatch.ReadRequest{SessionID: id, Seq: view.Head})
-		if err != nil {
-			return nil, err
-		}
-	}
 	if err := v.fillFrame(f); err != nil {
 		return nil, err
 	}
 	page := &chatPage{
-		frame: f, ID: id, Name: f.Title, Chip: sessionChip(v.text, &view.SessionSummary),
+		frame: f, ID: id, Name: f.Title, Chip: sessionCallsChip(v.text, &view.SessionSummary, inbox.Unknown),
 		Modes: modeChoices(v.text, view.ApprovalMode), Altered: view.AuditError,
 		Model: cmp.Or(view.Model, view.Provider), Cost: formatCost(v.text, view.Spent), Workspace: view.WorkspaceID,
 	}
-	page.Seq = view.Head
+	page.Seq, page.Unread = view.Head, view.Unread > 0 || view.Finished
 	if view.ForkedFrom != nil {
 		page.ForkedFrom = view.ForkedFrom.SessionID
+	}
+	if view.Execution != nil && !view.Execution.AutomationID.IsZero() {
+		page.Automation, _ = v.site.Service.Automations.Get(ctx, view.Execution.AutomationID) // it may be removed
 	}
 	page.describeModel(v, &view, rounds)
 	page.Mode = page.Modes[slices.IndexFunc(page.Modes, func(m modeChoice) bool { return m.Chosen })]
@@ -195,10 +223,7 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	b.chat = "/chats/" + id.String()
 	b.about, b.problem, b.next = about, problem, f.Path
 	messages := view.Thread
-	cut := max(0, len(messages)-shownMessages)
-	if from := v.from(); from > 0 {
-		cut = slices.IndexFunc(messages, func(m store.MessageView) bool { return m.Seq >= from })
-	}
+	cut := cutThread(messages, v.from())
 	if cut > 0 {
 		page.Earlier = messages[max(0, cut-shownMessages)].Seq
 		messages = messages[cut:]
@@ -222,6 +247,16 @@ func (v *visit) loadChat(ctx context.Context, id regie.ID, about, problem string
 	}
 	page.state(v, &view, active)
 	return page, b.err
+}
+
+// cutThread returns where the part of a thread begins that its page shows: the newest messages, and
+// all from a number on where that is above 0.
+func cutThread(messages []store.MessageView, from int64) int {
+	cut := max(0, len(messages)-shownMessages)
+	if from > 0 {
+		cut = min(cut, slices.IndexFunc(messages, func(m store.MessageView) bool { return m.Seq >= from }))
+	}
+	return cut
 }
 
 // describeModel says which model answers next, and how full its context is.

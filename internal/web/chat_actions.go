@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -19,6 +20,12 @@ func onChat(do func(v *visit, id regie.ID) (to string, err error)) func(*visit) 
 		to, err := do(v, id)
 		return v.finishForm("send", err, cmp.Or(to, "/chats/"+id.String()))
 	})
+}
+
+// markRead says how far the page has been shown to the person.
+func markRead(v *visit, id regie.ID) (string, error) {
+	seq, _ := strconv.ParseInt(v.field("seq"), 10, 64) // 0 for what is no number
+	return "", v.site.Service.Sessions.MarkRead(v.r.Context(), dispatch.ReadRequest{SessionID: id, Seq: seq})
 }
 
 func stopChat(v *visit, id regie.ID) (string, error) {

@@ -28,6 +28,7 @@ type frame struct {
 // chatLine is a chat in the navigation.
 type chatLine struct {
 	ID      regie.ID
+	place   regie.ID // its workspace
 	Name    string
 	At      time.Time
 	Lamp    lamp
@@ -56,14 +57,21 @@ func (v *visit) fillFrame(f *frame) error {
 	if err != nil {
 		return err
 	}
+	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{Brief: true, Limit: shownWaiting})
+	if err != nil {
+		return err
+	}
 	for i := range sessions {
 		s := &sessions[i]
+		current := f.Path == "/chats/"+s.ID.String()
+		if current { // it is being read
+			s.Unread, s.Finished = 0, false
+		}
 		f.Chats = append(f.Chats, chatLine{
-			ID: s.ID, Name: v.sessionName(s.Name), At: s.LastActivity, Lamp: v.lampOf(s),
-			Current: f.Path == "/chats/"+s.ID.String(), Unread: s.Unread,
+			ID: s.ID, place: s.WorkspaceID, Name: v.sessionName(s.Name), At: s.LastActivity,
+			Lamp: v.lampOf(s, inbox.Unknown), Current: current, Unread: s.Unread,
 		})
 	}
-	inbox, err := v.site.Service.Approvals.Inbox(ctx, store.InboxFilter{Brief: true, Limit: shownWaiting})
 	var waiting []regie.ID
 	for i := range inbox.Approvals {
 		waiting = append(waiting, inbox.Approvals[i].ID)

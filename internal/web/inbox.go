@@ -254,6 +254,16 @@ func laterChoices(t *i18n.Printer, now time.Time) []laterChoice {
 	}
 }
 
+// findLater returns the time of a choice; zero for none.
+func findLater(t *i18n.Printer, value string) time.Time {
+	for _, choice := range laterChoices(t, time.Now()) {
+		if choice.Value == value {
+			return choice.At
+		}
+	}
+	return time.Time{}
+}
+
 // openLonger is how long an extended request stays open.
 const openLonger = 7 * 24 * time.Hour
 
@@ -271,12 +281,7 @@ func changeItem(v *visit, id regie.ID) (err error) {
 	case "resume":
 		_, err = resumeChat(v, id)
 	default:
-		until := time.Now() // which shows it again
-		for _, choice := range laterChoices(v.text, until) {
-			if choice.Value == v.field("until") {
-				until = choice.At
-			}
-		}
+		until := cmp.Or(findLater(v.text, v.field("until")), time.Now()) // now shows it again
 		err = s.Approvals.SetAside(ctx, dispatch.SetAsideRequest{ItemID: id, Until: until})
 	}
 	return v.finishForm("i-"+id.String(), err, v.next())

@@ -24,7 +24,6 @@ type approvalCard struct {
 	card
 	Approval *regie.Approval
 	Reviews  []reviewPart
-	Waiting  int // calls without a decision
 	Scopes   []string
 }
 
@@ -32,6 +31,8 @@ type approvalCard struct {
 type reviewPart struct {
 	CallID                             regie.ID
 	Sentence, Tool, Arguments, Decided string
+	Scope                              string // what an answer for longer covers, next to other calls
+	Icon                               string // of what was decided
 	Reasons, Warnings                  []string
 	Edit                               string // the page on which its arguments are edited
 	fileDiff
@@ -45,8 +46,8 @@ func (v *visit) approvalCard(a *regie.Approval) *approvalCard {
 	for i := range a.Reviews {
 		part := v.reviewPart(&a.Reviews[i])
 		part.Edit = "/approvals/" + a.ID.String() + "/edit?call=" + part.CallID.String()
-		if part.Decided == "" {
-			out.Waiting++
+		if scopes := a.Reviews[i].Preview.Scopes; part.Decided == "" && len(scopes) > 0 {
+			part.Scope = v.sayLine(scopes[0].Sentence)
 		}
 		out.Reviews = append(out.Reviews, part)
 	}
@@ -75,10 +76,18 @@ func (v *visit) reviewPart(r *regie.Review) reviewPart {
 	for _, ground := range r.Grounds {
 		part.Reasons = append(part.Reasons, v.sayLine(ground.Sentence))
 	}
-	part.fileDiff = parseFileDiff("f-"+r.CallID.String(), store.About(&regie.Call{Arguments: string(r.Arguments)}),
-		r.Preview.Diff)
+	if strings.Contains(r.Preview.Diff, "\n@@ ") {
+		about := store.About(&regie.Call{Arguments: string(r.Arguments)})
+		part.fileDiff = parseFileDiff("f-"+r.CallID.String(), about, r.Preview.Diff)
+	} else if r.Preview.Diff != "" { // a command, or an address
+		part.Arguments = sanitize.Strip(sanitize.Clip(strings.TrimRight(r.Preview.Diff, "\n"), maxShown))
+	}
+	part.Icon = "cross"
 	if d := r.Decision; d != nil {
 		part.Decided = v.decisionWords(d)
+		if d.Answer != regie.AnswerDeny {
+			part.Icon = "tick"
+		}
 	}
 	return part
 }

@@ -53,12 +53,9 @@ func loadRuns(ctx context.Context, v *visit) (*runsPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rounds) > shownRuns {
-		rounds = rounds[:shownRuns]
-		last := &rounds[shownRuns-1].Round
-		query.Set("cursor", store.Cursor("rounds", store.Mark{At: last.StartedAt, ID: last.ID}))
-		page.Next = template.URL("?" + query.Encode()) //nolint:gosec // it is encoded
-	}
+	rounds, page.Next = cutPage(v, "rounds", rounds, shownRuns, func(r *store.RoundSummary) store.Mark {
+		return store.Mark{At: r.Round.StartedAt, ID: r.Round.ID}
+	})
 	b := &thread{v: v}
 	for i := range rounds {
 		b.add("run-"+rounds[i].Round.ID.String(), "item-run", newRunLine(v, &rounds[i]))

@@ -65,13 +65,13 @@ func (p *searchPage) add(v *visit, workspace string, found *dispatch.Found) {
 	chats := map[string]*foundGroup{}
 	for i := range found.Messages {
 		m := &found.Messages[i]
-		link := "/chats/" + m.SessionID.String()
+		link, seq := "/chats/"+m.SessionID.String(), strconv.FormatInt(m.Seq, 10)
 		if chats[link] == nil {
 			chats[link] = &foundGroup{Name: v.sessionName(m.Session), Link: link}
 			p.Said = append(p.Said, chats[link])
 		}
 		chats[link].Lines = append(chats[link].Lines, foundLine{
-			Link: link + "#m-" + strconv.FormatInt(m.Seq, 10), Place: formatClock(m.At),
+			Link: link + "?from=" + seq + "#m-" + seq, Place: formatClock(m.At),
 			Parts: markParts(m.Text, p.Query),
 		})
 	}

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,8 +39,10 @@ type settingsPage struct {
 	Checks      []checkGroup
 	Failed      int // of the checks
 	Warnings    int
-	Places      []regie.Workspace
-	Typed       map[string]string // what a refused form held
+	Places      []placeRow
+	Trust       *control.WorkspaceTrust // of the workspace that the page is about
+	Typed       map[string]string       // what a refused form held
+	Homeless    bool                    // nothing in the page is what its problem is about
 }
 
 type settingsPart struct{ Name, Title string }
@@ -75,12 +79,17 @@ func (s *Site) addSettings() {
 		return renderSettings(v, newSettings(v))
 	}))
 	s.mux.HandleFunc("POST /settings/{section}", s.handle(changeSettings))
+	s.mux.HandleFunc("GET /settings/workspaces/{id}", s.handle(func(v *visit) error {
+		return renderSettings(v, newSettings(v))
+	}))
+	s.mux.HandleFunc("POST /settings/workspaces/{id}", s.handle(changeSettings))
 }
 
 func newSettings(v *visit) *settingsPage {
 	t := v.text
 	page := &settingsPage{
-		frame: v.newFrame("settings", t.T("Settings")), Part: v.r.PathValue("section"), Typed: map[string]string{},
+		frame: v.newFrame("settings", t.T("Settings")), Part: cmp.Or(v.r.PathValue("section"), "workspaces"),
+		Typed: map[string]string{},
 		Parts: []settingsPart{
 			{"limits", t.T("Limits")},
 			{"rules", t.T("Standing rules")},
@@ -122,6 +131,8 @@ func changeSettings(v *visit) error {
 		page.Secret, err = addToken(v)
 	case "agents save", "agents add", "agents delete":
 		page.About, err = v.field("name"), changeAgent(v)
+	case "workspaces trust", "workspaces distrust":
+		err = changeTrust(v)
 	case "providers add":
 		page.Notice, err = changeProvider(v)
 	case "providers save", "providers delete":
@@ -131,7 +142,7 @@ func changeSettings(v *visit) error {
 		err = regie.Errorf(regie.CodeNotFound, "there is no page at %s", v.r.URL.Path)
 	}
 	if err == nil && page.Link+page.Secret+page.Notice == "" {
-		return v.done("/settings/" + page.Part)
+		return v.done(v.r.URL.Path)
 	}
 	if err != nil {
 		page.Problem, page.Field = v.text.Error(err), providerField(err)
@@ -172,17 +183,34 @@ func renderSettings(v *visit, page *settingsPage) (err error) {
 	case "agents":
 		err = page.loadAgents(v)
 	case "workspaces":
-		page.Places, err = s.Workspaces.List(ctx)
+		err = page.loadWorkspaces(v)
 	default:
 		err = regie.Errorf(regie.CodeNotFound, "there is no page at %s", v.r.URL.Path)
 	}
 	if err == nil {
 		err = v.fillFrame(page.frame)
 	}
-	if err == nil {
+	if page.Homeless = page.Problem != "" && page.Typed["do"] != "add" && !page.lists(page.About); err == nil {
 		v.render(statusOf(page.Problem), "settings", page)
 	}
 	return err
+}
+
+// lists reports whether the section shows what an error is about: another page may have removed it.
+func (p *settingsPage) lists(about string) bool {
+	switch p.Part {
+	case "rules":
+		return slices.ContainsFunc(p.Rules, func(r ruleRow) bool { return r.ID.String() == about })
+	case "tokens":
+		return about == "link" || slices.ContainsFunc(p.Tokens, func(t regie.Token) bool {
+			return t.ID.String() == about
+		})
+	case "agents":
+		return slices.ContainsFunc(p.Agents, func(a agentRow) bool { return a.Name == about })
+	case "providers":
+		return slices.ContainsFunc(p.Providers, func(f *providerForm) bool { return f.ID == about })
+	}
+	return true // the fields of limits are always there
 }
 
 func (p *settingsPage) loadLimits(v *visit) error {

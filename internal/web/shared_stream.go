@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ func (s *Site) streamPages(v *visit) error {
 	for i, r := range requests {
 		w := &pageWriter{shared: shared, place: strconv.Itoa(i), header: http.Header{}}
 		open.Go(func() {
+			defer s.logPanic(r.URL.Path)
 			s.mux.ServeHTTP(w, r)
 			if w.status >= http.StatusBadRequest {
 				// the client has gone if this fails
@@ -61,6 +63,14 @@ func (s *Site) streamPages(v *visit) error {
 	}
 	open.Wait()
 	return nil
+}
+
+// logPanic ends the stream of one page only, as net/http ends one request.
+func (s *Site) logPanic(path string) {
+	if reason := recover(); reason != nil {
+		s.Log.Error("the stream of a page ended by a fault of its own", "path", path, "error", reason,
+			"stack", string(debug.Stack()))
+	}
 }
 
 // startStream writes the head of an event stream.

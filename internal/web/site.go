@@ -22,6 +22,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/automation"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpread"
@@ -73,7 +74,7 @@ const (
 
 // roots are the first parts of the paths that the pages serve.
 var roots = []string{
-	"", "appearance", "approvals", "assets", "calls", "chats", "inbox", "login", "questions", "runs",
+	"", "appearance", "approvals", "assets", "automations", "calls", "chats", "inbox", "login", "questions", "runs",
 	"dashboard", "more", "offers", "search", "stream",
 	"settings", "widget", launcher,
 }
@@ -91,6 +92,7 @@ func New(c Config) *Site {
 		"GET /chats/{id}": withID(showChat), "GET /chats/{id}/stream": withID(streamChat),
 		"GET /chats/{id}/images/{name}": withID(showImage),
 		"POST /chats/{id}/messages":     withID(sendMessage), "POST /chats/{id}/take-back": withID(takeBack),
+		"POST /chats/{id}/read": onChat(markRead),
 		"POST /chats/{id}/stop": onChat(stopChat), "POST /chats/{id}/mode": onChat(setMode),
 		"POST /chats/{id}/fork": onChat(forkChat), "POST /chats/{id}/rename": onChat(renameChat),
 		"POST /chats/{id}/delete": onChat(removeChat), "POST /chats/{id}/resume": onChat(resumeChat),
@@ -102,12 +104,18 @@ func New(c Config) *Site {
 		"GET /inbox/{id}": showPage("inbox", loadInbox), "GET /runs/{id}/calls/{call}": showPage("run", loadRun),
 		"GET /search": showPage("search", loadSearch), "GET /stream": s.streamPages,
 		"POST /appearance": setAppearance, "GET /more": showPage("more", loadMore),
+		"GET /automations/new": showEditor, "GET /automations/{id}/edit": showEditor,
+		"POST /automations": showEditor, "POST /automations/{id}/edit": showEditor,
+		"POST /automations/preview": showPage("schedule-preview", previewSchedule),
+		"POST /automations/{id}":    withID(changeAutomation),
 	} {
 		s.mux.HandleFunc(pattern, s.handle(serve))
 	}
 	addPage(s, "/inbox", "inbox", loadInbox, "empty", "kinds", "detail")
 	addPage(s, "/runs", "runs", loadRuns, "no-runs")
-	addPage(s, "/runs/{id}", "run", loadRun, "run-state", "strip", "scale", "call-page")
+	addPage(s, "/runs/{id}", "run", loadRun, "run-state", "strip", "scale", "steps", "call-page")
+	addPage(s, "/automations", "automations", loadAutomations, "no-automations")
+	addPage(s, "/automations/{id}", "automation", loadAutomation, "automation-state", "next-times", "no-fires")
 	addPage(s, "/dashboard", "dashboard", loadDashboard, "dashboard")
 	s.addWidgets()
 	s.addSettings()
@@ -335,7 +343,9 @@ func parseTemplates(language string) *template.Template {
 	text := catalogue{i18n.New(language)}
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t":     text.translate,
-		"clean": sanitize.Strip, "asset": assetPath, "clock": formatClock, "until": formatUntil, "tokens": formatTokens,
+		"clean": sanitize.Strip, "line": sanitize.Line, "visible": sanitize.Visible, "reason": text.Error,
+		"preview": func(s string) string { return sanitize.Clip(s, 200) },
+		"asset":   assetPath, "clock": formatClock, "until": formatUntil, "tokens": formatTokens,
 		"chipof": func(class, icon, word string) chip { return chip{class, icon, word} },
 		"inc":    func(n int) int { return n + 1 }, "precise": func(at time.Time) string { return at.Local().Format("15:04:05.000") },
 		"stamp":    func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
@@ -343,8 +353,17 @@ func parseTemplates(language string) *template.Template {
 		"percent": func(a, b int64) float64 { return 100 * ratio(a, b) },
 		"sum":     func(a, b int64) int64 { return a + b },
 		"dollars": func(amount int64) string { return formatDollars(text.Printer, amount) },
-		"span":    func(us int64) string { return formatMicros(text.Printer, us) },
-		"age":     func(w store.Waiting) string { return formatSpan(text.Printer, w.Age(time.Now())) },
+		"cost": func(n int64, unknown bool) string {
+			return formatCost(text.Printer, regie.Spending{Cost: n, Known: !unknown})
+		},
+		"new": regie.NewID, "list": func(items ...any) []any { return items }, "join": strings.Join, "zone": zoneOf,
+		"describe": func(s *regie.Schedule) string { return automation.Describe(text.Printer, s) },
+		"instant":  func(at time.Time, zone string) string { return automation.FormatInstant(text.Printer, at, zone) },
+		"statechip": func(s regie.SessionState) chip {
+			return sessionChip(text.Printer, &store.SessionSummary{Session: regie.Session{State: s}})
+		},
+		"span": func(us int64) string { return formatMicros(text.Printer, us) },
+		"age":  func(w store.Waiting) string { return formatSpan(text.Printer, w.Age(time.Now())) },
 		"icon": func(name string) template.HTML {
 			return template.HTML(`<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names of ours
 		},

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +39,7 @@ type snapshot struct {
 	Seq            int64
 	Items, Regions []item
 	Grows          bool // with the time, without news
+	Unread         bool // the person has not seen all of the session
 	Session        regie.ID
 	every          time.Duration // for which news of other chats are gathered; 0: pauseOthers
 }
@@ -76,10 +79,11 @@ func showPage[P any](name string, load func(context.Context, *visit) (P, error))
 // update is the difference of two snapshots as the page's module reads it. Items lists the ids in
 // their order, HTML has those that are new or changed, regions among them.
 type update struct {
-	Title string                   `json:"title"`
-	Say   string                   `json:"say"`
-	Items []string                 `json:"items"`
-	HTML  map[string]template.HTML `json:"html"`
+	Title  string                   `json:"title"`
+	Say    string                   `json:"say"`
+	Unread bool                     `json:"unread"`
+	Items  []string                 `json:"items"`
+	HTML   map[string]template.HTML `json:"html"`
 }
 
 // live is the reply that streams in.
@@ -101,10 +105,12 @@ type pageStream struct {
 	// every is how long news of other chats are gathered.
 	every time.Duration
 	sent  map[string]template.HTML
+	chat  bool // the page shows the replies of its session
 
 	id     string // of the reply that streams in
 	text   string // of it so far
 	blocks []template.HTML
+	pace   time.Duration // at least between two parts of it, so that rendering takes a tenth of the time
 	grows  bool
 }
 
@@ -148,8 +154,8 @@ func (s *snapshot) addRegions(v *visit, page any, names ...string) error {
 	return b.err
 }
 
-// stream sends what changes until the client leaves or the server stops. after is what the client
-// shows already: where nothing came since, only what changes from now on is sent.
+// stream sends changes until the client leaves or the server stops. after is the last event that
+// the client shows: if nothing came since, only later changes are sent. session is that of a chat.
 func (v *visit) stream(after int64, session regie.ID, load func(context.Context) (*snapshot, error)) error {
 	stays, done, err := access.Stay(v.r.Context(), nil)
 	if err != nil {
@@ -158,7 +164,10 @@ func (v *visit) stream(after int64, session regie.ID, load func(context.Context)
 	defer done()
 	ctx, cancel := context.WithCancel(stays)
 	defer cancel()
-	p := &pageStream{v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{}}
+	p := &pageStream{
+		v: v, out: http.NewResponseController(v.w), load: load, sent: map[string]template.HTML{},
+		chat: !session.IsZero(),
+	}
 	first, err := load(ctx)
 	if regie.CodeOf(err) == regie.CodeNotFound {
 		startStream(v.w)
@@ -227,7 +236,7 @@ func (v *visit) watch(ctx context.Context, others chan<- struct{}) {
 
 // run sends news, gathered for a moment, until the stream ends.
 func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan struct{}) {
-	stale, fresh := p.grows, false // what the page shows; of the reply that streams in
+	stale, fresh := true, false // what the page shows; of the reply that streams in
 	timer, heart := time.NewTimer(beat), time.NewTicker(beat)
 	defer timer.Stop()
 	defer heart.Stop()
@@ -238,9 +247,7 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			timer.Reset(in)
 		}
 	}
-	if stale {
-		wake(time.Second)
-	}
+	wake(p.every) // for what came between the first reading and the watching
 	for {
 		var err error
 		select {
@@ -260,7 +267,7 @@ func (p *pageStream) run(ctx context.Context, notes <-chan note, others <-chan s
 			}
 			stale = p.take(n.item) || stale
 			fresh = true
-			wake(pause)
+			wake(max(pause, p.pace))
 		case <-timer.C:
 			due = time.Time{}
 			if stale {
@@ -285,7 +292,7 @@ func (p *pageStream) take(i dispatch.Item) bool {
 	waited := p.v.retry
 	p.v.retry = waitForModel(p.v.text, &i)
 	if d := i.Delta; d != nil {
-		if d.CallID.IsZero() && d.Content != "" {
+		if p.chat && d.CallID.IsZero() && d.Content != "" {
 			if id := "live-" + d.RoundID.String() + "-" + strconv.Itoa(d.Exchange); id != p.id {
 				p.id, p.text, p.blocks = id, "", nil
 			}
@@ -338,7 +345,9 @@ func (p *pageStream) remember(s *snapshot) {
 }
 
 func (p *pageStream) sendChanges(now *snapshot) error {
-	out := update{Title: now.Title, Say: now.Say, Items: []string{}, HTML: map[string]template.HTML{}}
+	out := update{
+		Title: now.Title, Say: now.Say, Unread: now.Unread, Items: []string{}, HTML: map[string]template.HTML{},
+	}
 	for n, list := range [][]item{now.Items, now.Regions} {
 		for _, one := range list {
 			if n == 0 {
@@ -352,7 +361,11 @@ func (p *pageStream) sendChanges(now *snapshot) error {
 	p.sent, p.grows = map[string]template.HTML{}, now.Grows
 	p.remember(now)
 	if p.id != "" {
-		out.Items = append(out.Items, p.id)
+		at := slices.IndexFunc(out.Items, func(id string) bool { return strings.HasPrefix(id, "p-") })
+		if at < 0 { // no message waits behind it
+			at = len(out.Items)
+		}
+		out.Items = slices.Insert(out.Items, at, p.id)
 	}
 	return p.send("sync\nid: "+strconv.FormatInt(now.Seq, 10), out)
 }
@@ -364,8 +377,10 @@ func (p *pageStream) sendLive() error {
 		return nil
 	}
 	from := max(0, len(p.blocks)-1)
-	out := live{ID: p.id}
-	for i, html := range renderBlocks(p.text, from) {
+	out, began := live{ID: p.id}, time.Now()
+	blocks := renderBlocks(p.text, from)
+	p.pace = 10 * time.Since(began)
+	for i, html := range blocks {
 		if n := from + i; n == len(p.blocks) || p.blocks[n] != html {
 			out.Blocks = append(out.Blocks, liveBlock{n, html})
 			p.blocks = append(p.blocks[:n], html)

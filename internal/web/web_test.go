@@ -1,14 +1,23 @@
 package web
 
 import (
+	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"html/template"
+	"log/slog"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yuin/goldmark"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -19,7 +28,7 @@ import (
 // constants returns the values of a type's constants in the root package.
 func constants(t *testing.T, of string) (values []string) {
 	t.Helper()
-	for _, file := range []string{"session.go", "round.go", "call.go"} {
+	for _, file := range []string{"session.go", "round.go", "call.go", "automation.go"} {
 		syntax, err := parser.ParseFile(token.NewFileSet(), "../../"+file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -65,6 +74,21 @@ func TestChips(t *testing.T) {
 		for _, code := range constants(t, "NotRunCode") {
 			check(code, notRunChip(text, regie.NotRunCode(code)))
 		}
+		fires := []store.FireView{{Fire: regie.Fire{Outcome: regie.FireRan}, State: regie.SessionWaitingValidation}}
+		for _, outcome := range constants(t, "FireOutcome") {
+			fires = append(fires, store.FireView{Fire: regie.Fire{Outcome: regie.FireOutcome(outcome)}})
+		}
+		for _, end := range constants(t, "SessionEnd") {
+			fires = append(fires, store.FireView{Fire: regie.Fire{Outcome: regie.FireRan}, State: regie.SessionClosed, EndReason: regie.SessionEnd(end)})
+		}
+		seen := map[template.HTML]bool{}
+		for i := range fires {
+			shown, err := (&visit{text: text}).fragment("fire-chip", &fires[i])
+			if err != nil || !strings.Contains(string(shown), `class="chip`) || seen[shown] {
+				t.Errorf("%s: %+v is shown as %q (%v)", language, fires[i], shown, err)
+			}
+			seen[shown] = true
+		}
 	}
 }
 
@@ -105,6 +129,123 @@ func TestRenderBlocks(t *testing.T) {
 		if !strings.Contains(page, good) {
 			t.Errorf("no %s in %s", good, page)
 		}
+	}
+}
+
+// listsWithFences made goldmark v1.8.0 panic.
+var listsWithFences = []string{"+\n  \t`", "- Run:\n  \t`", "> \t`", "*\n\t* \t~", "*\n\t ~~~\n\t0", ">  ```\n>\t0"}
+
+// TestRenderBlocks_Heavy: what a model writes neither ends the process nor keeps it busy.
+func TestRenderBlocks_Heavy(t *testing.T) {
+	t.Parallel()
+	for _, text := range listsWithFences {
+		if page := fmt.Sprint(renderBlocks(text, 0)); !strings.Contains(page, "<li>") && !strings.Contains(page, "<blockquote>") {
+			t.Errorf("%q is shown as %s", text, page)
+		}
+	}
+	marks, table := strings.Repeat("*a_ ", 20000), "|"+strings.Repeat("a|", 5000)+"\n|"+strings.Repeat("-|", 5000)+"\n"+strings.Repeat("a\n", 5000)
+	for text, want := range map[string]string{
+		marks: "*a_ *a_", "# " + marks: "# *a_", "- " + marks: "<li>\n<pre", marks + "\n===": "<p>===", table: "|a|a|a",
+		strings.Repeat("[a](", 20000): "[a]([a](", strings.Repeat("[a]: b\n", 36000): "[a]: b\n[a]", strings.Repeat("> ", 100000): "&gt; &gt;",
+		strings.Repeat("1. ", 80000): "1. 1.", strings.Repeat("**a** ", 1<<16): "**a** **a**",
+	} {
+		began := time.Now()
+		page := fmt.Sprint(renderBlocks(text, 0))
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("%.20q takes %v", text, took)
+		}
+		if !strings.Contains(page, want) {
+			t.Errorf("%.20q is shown as %.100s", text, page)
+		}
+	}
+	for text, want := range map[string]string{
+		strings.Repeat("**a** ", 1000): "<strong>a</strong> <strong>", strings.Repeat("-", 200): "<hr",
+		"|a|\n|-|\n" + strings.Repeat("|b|\n", 5000): "<td>b</td>", "```\n" + marks + "\n```": "<code>*a_",
+	} {
+		if page := fmt.Sprint(renderBlocks(text, 0)); !strings.Contains(page, want) {
+			t.Errorf("%.20q is shown as %.100s", text, page)
+		}
+	}
+}
+
+// TestRenderBlocks_Panics shows a text as it is where goldmark panics. It is not parallel: it
+// changes what others use.
+func TestRenderBlocks_Panics(t *testing.T) { //nolint:paralleltest // as above
+	before := markdown
+	defer func() { markdown = before }()
+	markdown = func() goldmark.Markdown { panic("index out of range") }
+	if page := fmt.Sprint(renderBlocks("a <b>\n", 0)); page != `[<p class="lines">a &lt;b&gt;`+"\n</p>]" {
+		t.Errorf("it is shown as %s", page)
+	}
+	if rest := renderBlocks("a\n\nb", 1); len(rest) != 0 { // it would show twice what shows already
+		t.Errorf("behind the first block: %s", rest)
+	}
+}
+
+// TestStreamPages_Panics: a page that panics ends its own stream, and says so in the log once.
+func TestStreamPages_Panics(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s.mux.HandleFunc("GET /bad/stream", func(http.ResponseWriter, *http.Request) { panic("a fault") })
+	s.mux.HandleFunc("GET /good/stream", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("event: sync\ndata: {}\n\n"))
+	})
+	w := httptest.NewRecorder()
+	err := s.streamPages(&visit{site: s, w: w, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/stream?page=/bad/stream&page=/good/stream", nil)})
+	if err != nil || !strings.Contains(w.Body.String(), "event: 1 sync") {
+		t.Errorf("%v: %s", err, w.Body)
+	}
+	if said := log.String(); strings.Count(said, "level=ERROR") != 1 || !strings.Contains(said, "a fault") || !strings.Contains(said, "/bad/stream") {
+		t.Errorf("the log says %q", said)
+	}
+}
+
+// FuzzRenderBlocks: nothing of a text acts or loads, and none of it takes long.
+func FuzzRenderBlocks(f *testing.F) {
+	for _, text := range append(listsWithFences, "*a_ *b_ [c](", "|a|\n|-|\nb", "<script>x</script>", "# a\n\n> - b") {
+		f.Add(text, 0)
+	}
+	acts := regexp.MustCompile(`(?i)<(script|img|style|iframe|svg|form|link|base)|<[^>]* (on\w+|style|src)=|href="[^hm]`)
+	f.Fuzz(func(t *testing.T, text string, from int) {
+		began := time.Now()
+		if page := fmt.Sprint(renderBlocks(text, max(0, from))); acts.MatchString(page) {
+			t.Errorf("%q becomes %s", text, page)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%d bytes take %v", len(text), took)
+		}
+	})
+}
+
+// TestReviewPart shows what a call would do: a diff of a file, and the text of a command as it is.
+func TestReviewPart(t *testing.T) {
+	t.Parallel()
+	v := &visit{text: i18n.New("en")}
+	command := v.reviewPart(&regie.Review{Arguments: []byte(`{"command":"make"}`), Preview: regie.Preview{Diff: "$ make \x1b[1m\n+ all\n"}})
+	if command.Diff != nil || command.Arguments != "$ make \n+ all" {
+		t.Errorf("a command is shown as %+v", command)
+	}
+	file := v.reviewPart(&regie.Review{Arguments: []byte(`{"path":"a"}`), Preview: regie.Preview{Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"}})
+	if len(file.Diff) != 2 || file.Path != "a" {
+		t.Errorf("a file is shown as %+v", file)
+	}
+}
+
+// TestCutThread: a page shows the newest messages, and older ones where its address names one.
+func TestCutThread(t *testing.T) {
+	t.Parallel()
+	thread := make([]store.MessageView, 500)
+	for i := range thread {
+		thread[i].Seq = int64(10 * i)
+	}
+	for from, want := range map[int64]int{0: 200, 45: 5, 1990: 199, 2000: 200, 4000: 200, 9999: -1} {
+		if got := cutThread(thread, from); got != want {
+			t.Errorf("from %d on the page begins at %d, want %d", from, got, want)
+		}
+	}
+	if got := cutThread(thread[:300], 100); got != 0 {
+		t.Errorf("a short thread begins at %d", got)
 	}
 }
 

@@ -31,6 +31,7 @@ type widgetPage struct {
 	Items   []item
 	State   control.VisitState
 	Visitor string // the secret, for forms without scripts
+	Fresh   string // the secret of a chat that the form begins: sent again, it begins no second one
 
 	ClientID, Draft string
 }
@@ -77,6 +78,7 @@ func (s *Site) handleVisitor(serve func(*visit, *widgetPage) error) http.Handler
 		}
 		page := &widgetPage{
 			Name: r.PathValue("name"), Visitor: r.PostForm.Get("visitor"), ClientID: regie.NewID().String(),
+			Fresh: access.NewSecret(),
 		}
 		ctx, done, err := s.admitVisitor(v, page)
 		if err == nil {
@@ -132,7 +134,7 @@ func (s *Site) forVisitor(err error) error {
 func sendVisit(v *visit, page *widgetPage) error {
 	secret, err := v.site.Service.Visits.Send(v.r.Context(), control.VisitMessage{
 		ClientID: cmp.Or(v.field("client_message_id"), page.ClientID),
-		Text:     strings.ReplaceAll(v.r.PostForm.Get("text"), "\r\n", "\n"),
+		Text:     strings.ReplaceAll(v.r.PostForm.Get("text"), "\r\n", "\n"), Secret: v.field("fresh"),
 	})
 	if v.byScript() {
 		if err == nil {

@@ -132,10 +132,19 @@ func notRunChip(t *i18n.Printer, code regie.NotRunCode) chip {
 	return chip{"open", "cross", t.T("Not run: %s", t.Sentence(notRunWords[code]))}
 }
 
+// sessionCallsChip returns the chip of a session, with its calls among the unknown ones.
+func sessionCallsChip(t *i18n.Printer, s *store.SessionSummary, unknown []regie.Call) chip {
+	c := sessionChip(t, s)
+	if c.Class == "" && slices.ContainsFunc(unknown, func(c regie.Call) bool { return c.SessionID == s.ID }) {
+		return callChips[regie.CallUnknown].translateChip(t)
+	}
+	return c
+}
+
 // lampOf returns the lamp of a session.
-func (v *visit) lampOf(s *store.SessionSummary) lamp {
-	switch c := sessionChip(v.text, s); {
-	case c.Class == "work", c.Class == "you", c.Class == "bad":
+func (v *visit) lampOf(s *store.SessionSummary, unknown []regie.Call) lamp {
+	switch c := sessionCallsChip(v.text, s, unknown); {
+	case c.Class != "":
 		return lamp{c.Class, c.Word}
 	case s.Unread > 0 || s.Finished:
 		return lamp{"unread", v.text.T("Unread")}

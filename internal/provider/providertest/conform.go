@@ -255,7 +255,7 @@ func (f *Format) growing(t *testing.T) {
 	}
 }
 
-// images sends a message with images, then one without: the text stands before the images, each is
+// images sends a message with images, then one without: the text comes before the images, each is
 // sent once, whole and valid, its size is its weight, and later turns leave the bytes unchanged.
 func (f *Format) images(t *testing.T) {
 	s := NewServer(t, f, Scene{Text: []string{"A cat."}})

@@ -16,6 +16,7 @@ type logEvent struct {
 	kind regie.EventType
 	body string
 	hash regie.Hash
+	news news
 	err  error
 }
 
@@ -24,7 +25,7 @@ func newEvent(kind regie.EventType, body any) logEvent {
 	if err != nil {
 		err = regie.Errorf(regie.CodeInternal, "an event could not be encoded: %v", err)
 	}
-	return logEvent{kind: kind, body: string(data), hash: regie.HashOf(data), err: err}
+	return logEvent{kind: kind, body: string(data), hash: regie.HashOf(data), news: newsOf(body), err: err}
 }
 
 // appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and
@@ -50,6 +51,7 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ..
 		t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], h.mac[:])
 		t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", n, event.body)
+		t.notify(chain, event.news, at)
 	}
 	t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, h.mac[:],
 		at.UnixMicro(), chain)

@@ -133,6 +133,8 @@ var contents = []string{
 	`UPDATE rounds SET end_note = '' WHERE session = ?1 AND end_note <> ''`,
 	`UPDATE undo_files SET path = '', why = NULL, from_hash = NULL, to_hash = NULL WHERE undo_id IN (SELECT id FROM undos WHERE session = ?1)`,
 	`UPDATE undos SET makes = '[]', removes = '[]', effects = '[]' WHERE session = ?1`,
+	`UPDATE fires SET payload = NULL WHERE payload IS NOT NULL AND (session_id = (SELECT s.id FROM sessions s WHERE s.n = ?1)
+		OR joined_to IN (SELECT f.id FROM sessions s JOIN fires f ON f.session_id = s.id WHERE s.n = ?1))`,
 	`DELETE FROM read_marks WHERE session = ?1`,
 	`DELETE FROM cached_replies WHERE session = ?1`,
 }
@@ -157,6 +159,12 @@ func (t sessionTx) eraseSession(session tombstone, by string, now time.Time, blo
 	bodies, err := t.eraseBodies(session.id, session.chain, by, now)
 	out.Bodies += bodies
 	return err
+}
+
+// erasePayloads erases the events of an automation that is removed.
+func (t automationTx) erasePayloads(id regie.ID) {
+	defer t.overwriteFree()()
+	t.exec("UPDATE fires SET payload = NULL WHERE automation_id = ? AND payload IS NOT NULL", id)
 }
 
 // eraseBodies deletes all bodies of a log, and logs it.

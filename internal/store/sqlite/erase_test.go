@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/store/storetest"
@@ -140,6 +142,58 @@ func TestNothingIsLeftOfBlobs(t *testing.T) {
 	vacuum(t, dir)
 	if left := holding(t, dir); strings.Contains(left, "canary-7f3a") {
 		t.Errorf("%d canaries are left", strings.Count(left, "canary-7f3a"))
+	}
+}
+
+// TestNothingIsLeftOfEvents removes the session of a run with the events that it read, and another
+// automation, and looks for them in every byte of the data directory.
+func TestNothingIsLeftOfEvents(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	must(t, err)
+	w := storetest.NewWorld(t, s)
+	save := func() regie.Automation {
+		a, err := s.SaveAutomation(t.Context(), storetest.NewAutomation(w))
+		must(t, err)
+		return a
+	}
+	add := func(a regie.Automation, key, text string) regie.Fire {
+		fire, _, err := s.AddFire(t.Context(), store.AddFire{Key: key, Fire: regie.Fire{
+			AutomationID: a.ID, Trigger: regie.TriggerEvent, Outcome: regie.FireDue, Payload: []byte(text),
+		}})
+		must(t, err)
+		return fire
+	}
+	runs, goes, stays := save(), save(), save()
+	first := add(runs, "1", spoken)
+	in := w.Submission("hello")
+	in.New.Type, in.Round.Reason = regie.SessionAutomation, regie.ReasonAutomationStart
+	in.Fire = &store.StartFire{Fire: first, Ask: slot.AskEvent, Joined: 1}
+	add(runs, "2", spoken)
+	accepted, err := s.Submit(t.Context(), in)
+	must(t, err)
+	add(runs, "3", "waits")
+	answer := w.Answer(1)
+	answer.Advance.End = &store.End{Reason: regie.EndCompleted, Close: regie.SessionCompleted}
+	must(t, w.AppendReply(accepted.Fence, answer))
+	add(goes, "1", spoken)
+	add(stays, "1", canary)
+	_, err = s.Remove(t.Context(), store.Remove{SessionID: in.SessionID})
+	must(t, err)
+	must(t, s.ChangeAutomation(t.Context(), store.AutomationChange{ID: goes.ID, Removed: true}))
+	fires, err := s.Fires(t.Context(), store.FireFilter{AutomationID: runs.ID})
+	must(t, err)
+	if got := []int{len(fires[0].Payload), len(fires[1].Payload), len(fires[2].Payload)}; !slices.Equal(got, []int{len("waits"), 0, 0}) {
+		t.Errorf("the events have %d bytes", got)
+	}
+	must(t, s.Close())
+	if left := strings.Count(holding(t, dir), "spoken-9c1e"); left > 200 {
+		t.Errorf("%d of 2,400 words of erased events are still in the file", left)
+	}
+	vacuum(t, dir)
+	held := holding(t, dir)
+	if gone, kept := strings.Count(held, "spoken-9c1e"), strings.Count(held, "canary-7f3a"); gone > 0 || kept < 780 {
+		t.Errorf("%d words of erased events, %d of 800 of one that stays", gone, kept)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestLocked(t *testing.T) {
 // TestDiskFull bounds the file: the transition fails whole, says so, and the store goes on.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, MaxPages: 120})
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, MaxPages: 160})
 	if err != nil {
 		t.Fatal(err)
 	}

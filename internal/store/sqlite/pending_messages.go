@@ -275,5 +275,6 @@ func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Me
 func (t pendingTx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) {
 	t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
 		WHERE n = ?`, nullIfEmpty(reason), now.UnixMicro(), chain)
+	t.automations.endRun(chain, reason, now)
 	t.appendEvent(session, chain, now, regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})
 }

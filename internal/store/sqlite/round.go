@@ -108,6 +108,9 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	}
 	if in.Advance != nil {
 		b.addEnd(in.Advance.End)
+		if in.Attempt.Code == regie.CodeOverBudget && in.Advance.End != nil { // a cap ends the round of a chat
+			b.events[len(b.events)-1].news = news{kind: regie.NotifyBudget, of: regie.SessionChat}
+		}
 	}
 	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		money := in.Attempt.Money

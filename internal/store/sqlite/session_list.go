@@ -142,15 +142,13 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	if n := len(view.History); n > 0 && view.Type == regie.SessionAutomation {
 		last := &view.History[n-1] // an automation's rounds count on
 		view.Execution = &regie.Execution{
-			Trigger: "MANUAL", StartedAt: view.History[0].StartedAt, EndedAt: last.EndedAt, EndReason: view.EndReason,
+			StartedAt: view.History[0].StartedAt, EndedAt: last.EndedAt, EndReason: view.EndReason,
 			RoundTrips: last.Counters.Total, Tokens: last.Tokens, Cost: view.Spent,
 		}
-		if err := q.QueryRowContext(ctx, "SELECT scheduled_at FROM sessions WHERE id = ?", id).Scan(
-			&view.Execution.ScheduledFor); err != nil {
+		if err := q.QueryRowContext(ctx, `SELECT s.scheduled_at, s.automation_id, coalesce(f.trigger_kind, 'MANUAL')
+			FROM sessions s LEFT JOIN fires f ON f.session_id = s.id WHERE s.id = ?`, id).Scan(
+			&view.Execution.ScheduledFor, &view.Execution.AutomationID, &view.Execution.Trigger); err != nil {
 			return view, err
-		}
-		if !view.Execution.ScheduledFor.IsZero() {
-			view.Execution.Trigger = "SCHEDULED"
 		}
 	}
 	view.Forks, err = queryAll(ctx, q, scanOne[regie.ID],

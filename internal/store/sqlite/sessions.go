@@ -181,11 +181,16 @@ func (s sessionStore) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", s.head,
 				mark.Seq)
 		}
-		t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
-			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_marks.read_seq, excluded.read_seq)`, mark.UserID, s.chain, mark.Seq)
+		if t.count(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?) ON CONFLICT (user_id, session)
+			DO UPDATE SET read_seq = excluded.read_seq WHERE read_marks.read_seq < excluded.read_seq`, mark.UserID, s.chain, mark.Seq) > 0 {
+			t.announceLists()
+		}
 		return nil
 	})
 }
+
+// announceLists has watchers look at all sessions anew: what has changed is in no log.
+func (t *tx) announceLists() { t.notices[regie.ID{}] = nil }
 
 func notFound(what string, id regie.ID) error {
 	return regie.Errorf(regie.CodeNotFound, "there is no %s %s here", what, id)

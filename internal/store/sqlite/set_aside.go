@@ -19,6 +19,7 @@ func (s approvalStore) SetItemAside(ctx context.Context, in store.Aside) error {
 		t.exec("DELETE FROM set_aside WHERE user_id = ? AND until < ?", in.UserID, time.Now().UnixMicro())
 		t.exec(`INSERT INTO set_aside (user_id, item_id, until) VALUES (?, ?, ?)
 			ON CONFLICT (user_id, item_id) DO UPDATE SET until = excluded.until`, in.UserID, in.ItemID, in.Until.UnixMicro())
+		t.announceLists()
 		return nil
 	})
 }

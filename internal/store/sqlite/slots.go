@@ -204,7 +204,10 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 			return nil
 		}
 		switch {
-		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
+		case d.Outcome == slot.Refuse:
+			out.State = store.ControlRefused
+			return nil
+		case d.Outcome == slot.Queue:
 			out.State, out.Position = store.ControlQueued, max(1, d.Position)
 			return nil
 		case state != regie.SessionIdle && state != regie.SessionClosed:

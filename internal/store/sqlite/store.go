@@ -60,6 +60,8 @@ type Store struct {
 	auditStore
 	agentStore
 	statStore
+	automationStore
+	outboxStore
 }
 
 // core is shared by the nouns of a store: the writer, the readers and the caches.

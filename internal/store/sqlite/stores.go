@@ -13,6 +13,8 @@ type (
 	moneyTx   struct{ *tx } // reservations, spending, the response cache and proxied calls
 	undoTx    struct{ *tx }
 	tokenTx   struct{ *tx }
+	// automations, their versions and fires
+	automationTx struct{ *tx }
 )
 
 // The transitions and reads of a store are methods of types by noun too; Store embeds them all.
@@ -27,6 +29,9 @@ type (
 	auditStore    struct{ *core } // verify
 	agentStore    struct{ *core } // agents and their versions
 	statStore     struct{ *core } // roll-ups of rounds
+	// automations, their versions and fires
+	automationStore struct{ *core }
+	outboxStore     struct{ *core } // notifications
 )
 
 func newStore(c *core) *Store {
@@ -34,6 +39,8 @@ func newStore(c *core) *Store {
 		core: c, sessionStore: sessionStore{c}, roundStore: roundStore{c}, approvalStore: approvalStore{c},
 		slotStore: slotStore{c}, tokenStore: tokenStore{c}, undoStore: undoStore{c},
 		moneyStore: moneyStore{c}, auditStore: auditStore{c}, agentStore: agentStore{c}, statStore: statStore{c},
+		automationStore: automationStore{c},
+		outboxStore:     outboxStore{c},
 	}
 }
 
@@ -42,5 +49,6 @@ func newTx(w *writer, other Statements) *tx {
 	t := &tx{w: w, other: other, heads: map[int64]head{}, notices: map[regie.ID][]regie.Event{}}
 	t.sessions, t.rounds, t.pending, t.waits = sessionTx{t}, roundTx{t}, pendingTx{t}, waitTx{t}
 	t.slots, t.money, t.undos, t.tokens = slotTx{t}, moneyTx{t}, undoTx{t}, tokenTx{t}
+	t.automations = automationTx{t}
 	return t
 }

@@ -41,7 +41,15 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		if out.Pending {
 			return t.pending.keepPending(in, o.chain, &out, now)
 		}
-		out.Position = t.rounds.beginSlot(o, round.Reason, now)
+		if in.Fire != nil {
+			if err := t.automations.takeFire(in.Fire, in.New, o.chain, now); err != nil {
+				return err
+			}
+		}
+		var free bool
+		if out.Position, free = t.rounds.beginSlot(o, askOf(&in, o.kind), now); !free {
+			return store.ErrNoSlot
+		}
 		// The round is stored before the events: its unique index refuses a second open round.
 		t.rounds.insertRound(o.chain, epoch, in, o.rounds+1, now)
 		if in.Holder == "" && out.Position == 0 {
@@ -197,15 +205,16 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 }
 
 // beginSlot takes the slot of a round that begins, or a place in the queue. It returns the place,
-// from 1; the queued session has no holder. 0 means that the round runs.
-func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int) {
-	d := t.slots.askSlot(o, askFor(o.kind, reason), now)
+// from 1; the queued session has no holder. 0 means that the round runs, unless no slot is free for
+// one that is never queued.
+func (t roundTx) beginSlot(o owned, ask slot.Ask, now time.Time) (position int, free bool) {
+	d := t.slots.askSlot(o, ask, now)
 	if d.Outcome != slot.Queue && d.Outcome != slot.Switch {
-		return 0
+		return 0, d.Outcome != slot.Refuse
 	}
 	t.exec("UPDATE slots SET told = ? WHERE session = ?", d.Position, o.chain)
 	t.exec("UPDATE sessions SET state = 'QUEUED', lease_holder = NULL WHERE n = ?", o.chain)
-	return d.Position
+	return d.Position, true
 }
 
 func (t roundTx) insertRound(chain, epoch int64, in store.Submission, number int, now time.Time) {

@@ -175,6 +175,7 @@ func (s tokenStore) WorkspaceOf(ctx context.Context, id regie.ID) (out regie.ID,
 	err = s.read.QueryRowContext(ctx, `SELECT workspace_id FROM sessions WHERE id = ?1
 		UNION ALL SELECT workspace_id FROM rules WHERE id = ?1
 		UNION ALL SELECT workspace_id FROM undos WHERE id = ?1
+		UNION ALL SELECT workspace_id FROM automations WHERE id = ?1
 		UNION ALL SELECT s.workspace_id FROM rounds x JOIN sessions s ON s.n = x.session WHERE x.id = ?1
 		UNION ALL SELECT s.workspace_id FROM calls x JOIN sessions s ON s.n = x.session WHERE x.id = ?1
 		UNION ALL SELECT s.workspace_id FROM approvals x JOIN sessions s ON s.n = x.session WHERE x.id = ?1

@@ -8,10 +8,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// CreateVisitor stores a visitor of a widget.
+// CreateVisitor stores a visitor of a widget. It keeps the one that has the same secret.
 func (s tokenStore) CreateVisitor(ctx context.Context, in store.Visitor) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		t.exec("INSERT INTO visitors (session_id, widget, hash, expires_at) VALUES (?, ?, ?, ?)",
+		t.exec("INSERT INTO visitors (session_id, widget, hash, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
 			in.SessionID, in.Widget, in.Hash, in.ExpiresAt.UnixMicro())
 		return nil
 	})

@@ -147,6 +147,7 @@ func (s approvalStore) expireWait(ctx context.Context, due dueWait) (ready []sto
 			t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now)
 			if w.kind == regie.WaitProvider { // no process brought its settings (decision 54)
 				t.waits.pauseRound(w.round, w.chain, now)
+				t.notify(w.chain, news{kind: regie.NotifyPause}, now)
 			}
 			fault.Point(fault.ExpireBefore)
 			if t.waits.wakeRound(w.session, w.chain, w.round, now) {

@@ -37,6 +37,7 @@ type writer struct {
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
 	other      Backend                           // where set, runs the transitions instead of all above
 	slots      slot.Capacity                     // not changed once there are transitions
+	channels   []store.Channel                   // as slots
 
 	ops     chan *op // nil asks the writer to end
 	closing bool
@@ -79,6 +80,8 @@ type tx struct {
 	money    moneyTx
 	undos    undoTx
 	tokens   tokenTx
+
+	automations automationTx
 }
 
 func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify) (*writer, error) {

@@ -64,7 +64,7 @@ func countsOn(w *World) {
 		view := resultOf(w.Store.SessionView(w.Ctx, in.SessionID, w.User))(w)
 		if e := view.Execution; kind == regie.SessionAutomation {
 			w.equal("its execution", []any{e.Trigger, e.StartedAt, e.EndedAt, int64(e.RoundTrips), e.Tokens, e.ScheduledFor},
-				[]any{"MANUAL", view.History[0].StartedAt, time.Time{}, want[0], want[1], time.Time{}})
+				[]any{regie.TriggerManual, view.History[0].StartedAt, time.Time{}, want[0], want[1], time.Time{}})
 		} else {
 			w.equal("the execution of a chat", e, (*regie.Execution)(nil))
 		}
@@ -153,5 +153,61 @@ func controlPositions(w *World) {
 		})
 		w.must(err)
 		w.equal("control", out, store.Controlled{State: store.ControlQueued, Position: i + 1})
+	}
+}
+
+// controlMatrix is the table of spec 5.1, row by row, as requestSessionControl answers it.
+func controlMatrix(w *World) {
+	chat := func() store.Submission { return w.Submission("hello") }
+	automation := func() store.Submission { return automationSubmission(w) }
+	for name, row := range map[string]struct {
+		capacity slot.Capacity
+		busy     []func() store.Submission // each takes a slot, or a place in the queue
+		want     map[slot.Ask]store.Controlled
+	}{
+		"free": {one, nil, map[slot.Ask]store.Controlled{
+			slot.AskManual: {State: store.ControlActivated}, slot.AskScheduled: {State: store.ControlActivated},
+			slot.AskEvent: {State: store.ControlActivated},
+		}},
+		"an automation runs": {one, []func() store.Submission{automation}, map[slot.Ask]store.Controlled{
+			slot.AskManual: {State: store.ControlQueued, Position: 1}, slot.AskScheduled: {State: store.ControlRefused},
+			slot.AskEvent: {State: store.ControlQueued, Position: 1},
+		}},
+		"one runs, one waits": {one, []func() store.Submission{automation, automation}, map[slot.Ask]store.Controlled{
+			slot.AskManual: {State: store.ControlQueued, Position: 2}, slot.AskScheduled: {State: store.ControlRefused},
+			slot.AskEvent: {State: store.ControlQueued, Position: 2},
+		}},
+		"a chat runs beside it": {one, []func() store.Submission{chat}, map[slot.Ask]store.Controlled{
+			slot.AskManual: {State: store.ControlActivated}, slot.AskScheduled: {State: store.ControlActivated},
+			slot.AskEvent: {State: store.ControlActivated},
+		}},
+		"a chat has the only slot": {slot.Capacity{Exclusive: true}, []func() store.Submission{chat}, map[slot.Ask]store.Controlled{
+			slot.AskManual: {State: store.ControlQueued, Position: 1}, slot.AskScheduled: {State: store.ControlRefused},
+			slot.AskEvent: {State: store.ControlQueued, Position: 1},
+		}},
+		"behind any chat": {
+			slot.Capacity{Exclusive: true}, []func() store.Submission{automation, chat}, map[slot.Ask]store.Controlled{
+				slot.AskManual: {State: store.ControlQueued, Position: 2}, slot.AskScheduled: {State: store.ControlRefused},
+				slot.AskEvent: {State: store.ControlQueued, Position: 2},
+			},
+		},
+	} {
+		for ask, want := range row.want {
+			w.Store.SetSlots(row.capacity)
+			var begun []store.Accepted
+			for _, submission := range row.busy {
+				begun = append(begun, resultOf(w.Store.Submit(w.Ctx, submission()))(w))
+			}
+			idle := *automationSubmission(w).New
+			made := resultOf(w.Store.CreateSession(w.Ctx, idle))(w)
+			got := resultOf(w.Store.RequestControl(w.Ctx, store.Control{SessionID: made.ID, For: time.Hour, Ask: ask}))(w)
+			got.Until = time.Time{}
+			w.equal(name+", "+string(ask), got, want)
+			w.must(w.Store.ReleaseControl(w.Ctx, made.ID))
+			for _, accepted := range begun { // gives all back for the next cell
+				claimed := resultOf(w.Store.Claim(w.Ctx, accepted.RoundID, "cell"))(w)
+				w.must(w.AppendReply(claimed.Fence, w.Answer(1)))
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -252,6 +253,43 @@ func removal(w *World) {
 	w.head(forked.Session.ID)
 	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: regie.NewID()})
 	w.refused(regie.CodeNotFound, err)
+}
+
+// eventsErased: the events that a run read are erased with its session, and all events of an
+// automation with that (decision 15).
+func eventsErased(w *World) {
+	a := resultOf(w.Store.SaveAutomation(w.Ctx, NewAutomation(w)))(w)
+	add := func(text string) regie.Fire {
+		fire, _, err := w.Store.AddFire(w.Ctx, store.AddFire{Key: text, Fire: regie.Fire{
+			AutomationID: a.ID, Trigger: regie.TriggerEvent, Outcome: regie.FireDue, Payload: []byte(text),
+		}})
+		w.must(err)
+		return fire
+	}
+	left := func() (all []string) {
+		for _, f := range resultOf(w.Store.Fires(w.Ctx, store.FireFilter{AutomationID: a.ID}))(w) {
+			all = append(all, string(f.Payload))
+		}
+		return all
+	}
+	first := add("1")
+	w.equal("joined", add("2").Outcome, regie.FireCoalesced)
+	start := startOfFire(w, &first, slot.AskEvent)
+	start.Fire.Joined = 1
+	accepted := resultOf(w.Store.Submit(w.Ctx, start))(w)
+	answer := w.Answer(1)
+	answer.Advance.End = &store.End{Reason: regie.EndCompleted, Close: regie.SessionCompleted}
+	w.must(w.AppendReply(accepted.Fence, answer))
+	w.equal("outcomes", []regie.FireOutcome{add("3").Outcome, add("4").Outcome}, []regie.FireOutcome{regie.FireDue, regie.FireCoalesced})
+	w.equal("payloads", left(), []string{"4", "3", "2", "1"})
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: accepted.Fence.SessionID, By: "ada"}))(w)
+	w.equal("without the first session", left(), []string{"4", "3", "", ""})
+	w.must(w.Store.ChangeAutomation(w.Ctx, store.AutomationChange{ID: a.ID, Removed: true, By: "ada"}))
+	w.equal("without the automation", left(), []string{"", "", "", ""})
+	for _, log := range []regie.ID{accepted.Fence.SessionID, a.WorkspaceID} {
+		_, err := w.Store.Verify(w.Ctx, log)
+		w.must(err)
+	}
 }
 
 // levelsGo: prompt levels of a workspace are erased with their last session, and Regie's own level

@@ -26,6 +26,10 @@ func visitors(w *World) {
 	w.equal("listed", len(resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{}))(w)), 0)
 	w.equal("listed by its id", len(resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{ID: in.SessionID}))(w)), 1)
 	used := func(widget string) int64 { return resultOf(w.Store.WidgetUsed(w.Ctx, widget, now))(w) }
+	again := visitor
+	again.SessionID = regie.NewID()
+	w.must(w.Store.CreateVisitor(w.Ctx, again))
+	w.equal("with the same secret", resultOf(w.Store.VisitorBySecret(w.Ctx, visitor.Hash))(w).SessionID, in.SessionID)
 	w.equal("used before", used("support"), int64(0))
 	wants := store.Reservation{Prompt: 40, Reply: 50, Least: 10, Caps: regie.Caps{Widget: 100}}
 	w.equal("granted", resultOf(w.Store.Reserve(w.Ctx, fence, 1, wants))(w).Reserved, int64(90))

@@ -2,7 +2,7 @@
 // over stdio, where the server is a command that this package starts, or over streamable HTTP. A
 // server's tools are ordinary tools named server.operation.
 //
-// A server is somebody else's program. What it says is bounded, cleaned and, without trust_hints,
+// A server is a third party's program. What it says is bounded, cleaned and, without trust_hints,
 // not believed: each tool is then an action of class once that asks. Its definitions are pinned: a
 // tool runs only while the server still describes it as it did when it was handed out (decision
 // 20). Whether a failed call happened is told by what left this process, never by the server's

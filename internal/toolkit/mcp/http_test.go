@@ -155,7 +155,7 @@ func TestHTTPOutcomes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, _ := web(t, row.wrap)
-			c.Timeout = 3 * time.Second
+			c.Timeout = 30 * time.Second // no row waits for it
 			s := start(t, c)
 			out := call(t, named(t, s, "far.echo"), "{}")
 			if out.State != row.state || out.Error.Code != row.code || !strings.Contains(out.Error.Message, row.says) || strings.Contains(out.Error.Message, "key=1") {

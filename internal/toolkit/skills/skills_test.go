@@ -13,7 +13,7 @@ import (
 func set(files map[string]string) skill.Set {
 	p := skill.Place{Origin: skill.OfWorkspace, Dir: ".regie/skills"}
 	for name, text := range files {
-		p.Files = append(p.Files, skill.File{Path: name, Size: int64(len(text))})
+		p.Files = append(p.Files, skill.BundledFile{Path: name, Size: int64(len(text))})
 	}
 	p.Read = func(name string, most int64) ([]byte, error) {
 		if int64(len(files[name])) > most {

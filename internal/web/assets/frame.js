@@ -101,11 +101,15 @@ const showProblem = (detail) => {
   form.before(line);
 };
 
+const newID = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+let failed; // what was typed and may have been sent: sent again, it keeps its id
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const typed = text.value;
   if (!typed.trim() || form.ariaBusy) return;
   form.ariaBusy = "true";
+  if (failed !== undefined && failed !== typed.trim()) client.value = newID();
   const shown = parse('<li class="turn person sending"><article><div class="bubble"></div></article></li>');
   shown.id = `sent-${client.value}`;
   shown.querySelector(".bubble").textContent = typed.trim();
@@ -125,11 +129,13 @@ form.addEventListener("submit", async (event) => {
   form.ariaBusy = null;
   if (detail) {
     shown.remove();
+    failed = typed.trim();
     text.value = typed;
     showProblem(detail);
     return;
   }
-  client.value = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  failed = undefined;
+  client.value = newID();
   follow();
 });
 text.addEventListener("keydown", (event) => {

@@ -42,14 +42,18 @@ const keepState = (from, to) => {
     const same = to.querySelector(`[id="${open.id}"]`);
     if (same && open.open) same.open = true;
   }
+  const valued = "[type=checkbox], [type=radio], button";
+  const nameOf = (field) => [field.form?.getAttribute("action"), field.id, field.name, field.matches(valued) && field.value].join();
+  const fresh = new Map([...to.querySelectorAll("input, textarea, button")].map((field) => [nameOf(field), field]));
+  for (const field of from.querySelectorAll("input:not([type=hidden]), textarea")) {
+    const same = fresh.get(nameOf(field));
+    if (same && field.value !== field.defaultValue) same.value = field.value;
+    if (same && field.checked !== field.defaultChecked) same.checked = field.checked;
+  }
   const active = document.activeElement;
   const place = [...from.querySelectorAll(focusable)].indexOf(active);
-  const focused = active.id && to.querySelector(`[id="${active.id}"]`) || to.querySelectorAll(focusable)[place];
-  for (const field of from.querySelectorAll("input[id], textarea[id]")) {
-    const same = to.querySelector(`[id="${field.id}"]`);
-    if (same && field.value !== field.defaultValue) same.value = field.value;
-  }
-  return focused;
+  if (place >= 0 && active.matches(".card input, .card button")) return fresh.get(nameOf(active)); // never another button
+  return active.id && to.querySelector(`[id="${active.id}"]`) || to.querySelectorAll(focusable)[place];
 };
 
 const replace = (from, to) => {
@@ -118,7 +122,7 @@ const live = (reply) => {
   if (!element) {
     element = parse('<li class="turn agent"><article class="answer" aria-busy="true"></article></li>');
     element.id = reply.id;
-    list.append(element);
+    list.insertBefore(element, list.querySelector(".turn.pending, .turn.sending")); // these wait behind it
   }
   const answer = element.firstElementChild;
   for (const block of reply.blocks) {
@@ -182,7 +186,19 @@ const showWaits = () => {
   for (const reply of waits) live(reply);
   waits = [];
 };
-document.addEventListener("visibilitychange", () => { if (!document.hidden) showWaits(); });
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  showWaits();
+  markRead();
+});
+
+let unseen = ""; // up to where the chat has news that the person has not seen
+const markRead = () => {
+  if (!unseen || document.hidden || !composer) return;
+  const body = new URLSearchParams({ csrf: composer.elements.csrf.value, seq: unseen });
+  unseen = "";
+  fetch(`${location.pathname}/read`, { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => {});
+};
 
 const receive = {
   open: () => showConnection(""),
@@ -191,7 +207,10 @@ const receive = {
   sync: (data, id) => {
     if (id) seq = id;
     showWaits();
-    sync(JSON.parse(data));
+    const update = JSON.parse(data);
+    sync(update);
+    unseen = update.unread ? seq : "";
+    markRead();
   },
   live: (data) => {
     waits.push(JSON.parse(data));
@@ -243,11 +262,12 @@ if (document.querySelector("[data-rests]")) { // nothing is read while the tab i
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
-// send posts a form; its answer comes over the stream.
-const send = async (form, submitter) => {
+// send posts a form behind another one; its answer comes over the stream.
+const send = async (form, submitter, before) => {
   const fields = new FormData(form, submitter);
   const data = form.enctype === "multipart/form-data" ? fields : new URLSearchParams(fields);
   const action = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+  await before;
   let response;
   try {
     response = await fetch(action, { method: "POST", body: data, headers: { Accept: "application/json" } });
@@ -301,8 +321,12 @@ if (anyText) {
   anyText.form.addEventListener("submit", (event) => {
     if (composer) return;
     if (obeys()) event.preventDefault();
-    localStorage.removeItem(draftKey);
+    else sessionStorage.setItem("begun", `/chats/${anyText.form.elements.session_id.value}`);
   });
+}
+if (composer && sessionStorage.getItem("begun") === location.pathname) { // the server has the message
+  sessionStorage.removeItem("begun");
+  localStorage.removeItem("draft /chats/new");
 }
 
 // Suggestions: files behind @, commands behind /.
@@ -445,6 +469,9 @@ const obeys = () => {
   return true;
 };
 
+let sending; // the newest message
+let failed = {}; // what was typed, and the id that it has when it is sent again: the server may have it
+
 // sendMessage shows a message at once, and takes it back where the server does not.
 const sendMessage = async (submitter) => {
   const typed = text.value;
@@ -455,9 +482,11 @@ const sendMessage = async (submitter) => {
   }
   const field = composer.elements.client_message_id;
   const shown = parse('<li class="turn person sending"><article><div class="bubble"></div></article></li>');
-  shown.id = `sent-${field.value}`;
+  const id = failed.typed === typed.trim() ? failed.id : field.value;
+  field.value = id;
+  shown.id = `sent-${id}`;
   shown.querySelector(".bubble").textContent = text.value.trim();
-  if (!document.querySelector(`[data-client="${field.value}"]`)) list.append(shown);
+  if (!document.querySelector(`[data-client="${id}"]`)) list.append(shown);
   following = true;
   toEnd();
   const images = composer.elements.image;
@@ -466,7 +495,8 @@ const sendMessage = async (submitter) => {
     name.textContent = file.name;
     shown.firstElementChild.append(name);
   }
-  const sending = send(composer, submitter);
+  sending = send(composer, submitter, sending);
+  field.value = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const chosen = images.files;
   images.value = "";
   showChosen(composer);
@@ -475,6 +505,7 @@ const sendMessage = async (submitter) => {
   const detail = await sending;
   if (detail) {
     shown.remove();
+    failed = { typed: typed.trim(), id };
     localStorage.setItem(draftKey, typed);
     text.value = typed + (text.value ? `\n${text.value}` : "");
     images.files = chosen;
@@ -482,9 +513,16 @@ const sendMessage = async (submitter) => {
     showProblem(composer, detail);
     return;
   }
-  field.value = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-  localStorage.removeItem(draftKey);
+  if (!text.value) localStorage.removeItem(draftKey);
 };
+
+// leaving says that the person has gone to another page, which an answer that comes then leaves be.
+let leaving = false;
+document.addEventListener("click", ({ target, ctrlKey, metaKey, shiftKey }) => {
+  leaving ||= !(ctrlKey || metaKey || shiftKey) && Boolean(target.closest("a[href]:not([href^='#'], [target], [download])"));
+});
+const leave = (path) => { leaving = true; location.assign(path); };
+addEventListener("pageshow", () => { leaving = false; });
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -494,11 +532,13 @@ document.addEventListener("submit", async (event) => {
   if (form === composer && !submitter?.hasAttribute("formaction")) return sendMessage(submitter);
   if (form.getAttribute("aria-busy")) return;
   form.setAttribute("aria-busy", "true");
+  const menu = form.matches(".does") && submitter?.closest("details");
+  if (menu) { menu.open = false; menu.firstElementChild.focus(); }
   const detail = await send(form, submitter);
   form.removeAttribute("aria-busy");
   showProblem(form, detail);
   if (detail) return;
-  if (form.closest("#detail")) return location.assign(form.elements.next.value);
+  if (form.closest("#detail")) return leaving || location.assign(form.elements.next.value);
   if (!form.closest(".card")) return;
   const next = [...document.querySelectorAll(".card.you")].find((card) => !card.contains(form));
   (next ?? text)?.focus({ preventScroll: true });
@@ -511,6 +551,20 @@ document.addEventListener("change", (event) => {
     event.target.form.requestSubmit();
   }
   if (event.target.name === "workspace_id") location.assign(`/chats/new?workspace_id=${event.target.value}`);
+});
+
+// The next times of a schedule follow what is typed.
+const preview = document.getElementById("preview");
+let previewed;
+document.getElementById("editor")?.addEventListener("input", ({ target }) => {
+  if (!["when", "zone", "place"].includes(target.name)) return;
+  clearTimeout(previewed);
+  const mine = previewed = setTimeout(async () => {
+    const response = await fetch("/automations/preview", { method: "POST", body: new URLSearchParams(new FormData(target.form)) }).catch(() => null);
+    if (!response?.ok || mine !== previewed) return;
+    preview.innerHTML = await response.text();
+    say.textContent = preview.firstElementChild.textContent;
+  }, 300);
 });
 
 // Copy takes what the button names, or the text of the answers since the person's last message.
@@ -538,7 +592,7 @@ const moveTurn = (by) => {
 
 // closeOpen closes what is open, and reports whether there was anything.
 const closeOpen = () => {
-  const menu = document.activeElement.closest("details.menu[open]") ?? document.querySelector(".bar details.menu[open]");
+  const menu = document.activeElement.closest("details.menu[open]") ?? document.querySelector("details.menu[open]");
   if (menu) {
     menu.open = false;
     menu.firstElementChild.focus();
@@ -562,8 +616,8 @@ const cardKey = (card, key) => {
 
 // The page's keys: with Alt, with Ctrl.
 const altKeys = {
-  n: () => location.assign("/chats/new"),
-  i: () => location.assign("/inbox"),
+  n: () => leave("/chats/new"),
+  i: () => leave("/inbox"),
   a: () => document.querySelector(".card.you")?.focus(),
   arrowup: () => moveTurn(-1),
   arrowdown: () => moveTurn(1),
@@ -572,7 +626,14 @@ const controlKeys = {
   k: () => goTo(".search-link"),
   "/": () => document.getElementById("keys").showModal(),
   ".": () => { location.hash = location.hash === "#sheet" ? "" : "sheet"; },
-  enter: () => document.activeElement.form?.requestSubmit(document.activeElement.form.querySelector(".primary")),
+  enter: () => { // which button of several, only a person says
+    const active = document.activeElement;
+    const card = active.closest(".card");
+    const place = active.closest(".card .menu-body") ?? card?.querySelector(".card-foot");
+    const buttons = place ? [...place.children].filter((child) => child.matches("button")) : [active.form?.querySelector(".primary")];
+    if (buttons.length === 1 && buttons[0]) buttons[0].form.requestSubmit(buttons[0]);
+    else if (!card) active.form?.requestSubmit();
+  },
 };
 
 document.addEventListener("keydown", (event) => {
@@ -588,11 +649,15 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Enter" && event.target === anyText && !event.shiftKey) {
     event.preventDefault();
     event.target.form.requestSubmit(event.target.form.querySelector(".primary"));
+  } else if (event.key === "Enter" && event.target.matches?.(".card .menu-body input")) {
+    event.preventDefault();
+    controlKeys.enter();
   } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
     if (!closeOpen()) goTo("#send .stop");
   } else if (!writes && event.key === "?") {
     controlKeys["/"]();
   } else if (!writes && !event.ctrlKey && !event.metaKey && event.target.closest?.(".card")) {
+    if (key === "d") event.preventDefault(); // it is no part of the reason
     cardKey(event.target.closest(".card"), key);
   } else if (!writes && ["j", "k"].includes(key) && event.target.closest?.("[data-keys]")) {
     event.target.closest("li")?.[key === "j" ? "nextElementSibling" : "previousElementSibling"]?.querySelector("a").focus();
