@@ -142,6 +142,7 @@ var (
 	aDuration = regexp.MustCompile(`\d+(,\d{3})*(\.\d+)? (µs|ms|s)\b`)
 	aPlace    = regexp.MustCompile(` in /\S+`)
 	aNumber   = regexp.MustCompile(`\d+(\.\d+)?`)
+	aDay      = regexp.MustCompile(`once on \d+ \w+ \d{4}|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d{2}-\d{2}\b`)
 	writings  = regexp.MustCompile(`(?m)(^  ✓ files\.write_file.*\n)+`)
 )
 
@@ -180,7 +181,7 @@ func TestDocs_Transcript(t *testing.T) {
 		t.Errorf("the demo has left %v behind (%v)", left, err)
 	}
 	mask := func(s string) string {
-		for pattern, name := range map[*regexp.Regexp]string{anID: "ID", aDuration: "TIME", aPlace: " in DIR"} {
+		for pattern, name := range map[*regexp.Regexp]string{anID: "ID", aDuration: "TIME", aPlace: " in DIR", aDay: "DAY"} {
 			s = pattern.ReplaceAllString(s, name)
 		}
 		s = aNumber.ReplaceAllString(aShortID.ReplaceAllString(s, "ID"), "N")

@@ -192,6 +192,33 @@ func (p *pane) resize(columns, lines int) {
 	p.tmux("resize-window", "-t", p.name, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(lines))
 }
 
+// knowsItsSize waits until the emulator has told the program its size, some time after the screen
+// has it.
+func (p *pane) knowsItsSize(columns, lines int) {
+	p.t.Helper()
+	file := strings.TrimSpace(p.tmux("display-message", "-p", "-t", p.name, "#{pane_tty}"))
+	p.until("the new size", func() bool {
+		said, err := exec.CommandContext(p.t.Context(), "stty", "-F", file, "size").Output()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return string(said) == fmt.Sprintf("%d %d\n", lines, columns)
+	})
+}
+
+// rests waits until nothing but the seconds has changed on the terminal for a while.
+func (p *pane) rests() {
+	p.t.Helper()
+	last, since := "", time.Now()
+	p.until("rest", func() bool {
+		now := aNumber.ReplaceAllString(p.all(), "N")
+		if now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= 350*time.Millisecond
+	})
+}
+
 // ends waits for the end of the program and expects its exit code.
 func (p *pane) ends(code int) {
 	p.t.Helper()

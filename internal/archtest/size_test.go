@@ -10,9 +10,9 @@ import (
 // Code lines, without blanks and comments, and the methods of an interface. They go down, but for
 // what a feature needs.
 const (
-	maxProductLines = 93675
+	maxProductLines = 93678
 	maxSupportLines = 14202
-	maxTestLines    = 74478
+	maxTestLines    = 74533
 	maxInterface    = 15
 )
 

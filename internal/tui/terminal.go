@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -22,9 +23,9 @@ type terminal struct {
 	mu sync.Mutex
 	// the live part as it is to be drawn; called where the library handles what the model asked
 	// for, on its goroutine
-	live  func() []string
-	drawn atomic.Bool // the live part has been
-	above atomic.Bool // what was written last went above the live part, and left the cursor at its beginning
+	live     func() []string
+	drawn    atomic.Bool  // the live part has been
+	inserted atomic.Int64 // when lines went above the live part last, in nanoseconds
 }
 
 // inserts begins what the library writes to have lines above the live part: how far down to its
@@ -45,7 +46,6 @@ func (t *terminal) Write(data []byte) (int, error) {
 		t.drawn.Store(true)
 	}
 	room := inserts.FindSubmatch(data)
-	t.above.Store(room != nil)
 	if room == nil {
 		if _, err := t.File.Write(bytes.ReplaceAll(data, []byte(ansi.EraseScreenBelow),
 			[]byte(eraseBelow))); err != nil {
@@ -53,6 +53,7 @@ func (t *terminal) Write(data []byte) (int, error) {
 		}
 		return len(data), nil
 	}
+	t.inserted.Store(time.Now().UnixNano())
 	down := 0
 	if room[1] != nil {
 		down = cursorSteps(room[1])
@@ -102,6 +103,10 @@ func cursorSteps(digits []byte) int {
 // WriteString implements io.StringWriter.
 func (t *terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)) }
 
+// sizeDelay is how long a terminal may take to tell a new size: tmux waits for 250 ms where sizes
+// follow each other.
+const sizeDelay = 300 * time.Millisecond
+
 // reflowCursor puts the cursor where the library believes it is, before it hears of a new size. A
 // terminal that becomes narrower breaks the lines of the live part anew, so that it has more of
 // them than were drawn; without this their upper ones would stay in the scrollback as garbage.
@@ -121,10 +126,13 @@ func reflowCursor(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 			size = tea.WindowSizeMsg{Width: 80, Height: 24}
 			msg = size
 		}
-		if !ok || still || out.above.Load() || !m.screen.ready || size.Width >= m.screen.width || size.Width < 2 {
+		if !ok || still || !m.screen.ready || size.Width >= m.screen.width || size.Width < 2 {
 			return msg
 		}
-		if up := m.screen.linesGrown(size.Width); up > 0 {
+		// just after lines came above, the terminal may have yet another size than the one that is
+		// told, and going up would have them drawn over: a copy of the live part is better
+		settled := time.Since(time.Unix(0, out.inserted.Load())) > sizeDelay
+		if up := m.screen.linesGrown(size.Width); up > 0 && settled {
 			_, _ = fmt.Fprint(out, ansi.CursorUp(up)) // a terminal that has gone ends the program elsewhere
 		}
 		return msg
