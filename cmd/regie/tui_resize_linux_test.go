@@ -12,13 +12,7 @@ import (
 // order.
 func TestScreenResized(t *testing.T) {
 	t.Parallel()
-	forEachScreen(t, func(t *testing.T, screen drawn) {
-		for words, n := range resizeInAnAnswer(t, screen, false) {
-			if n != 1 {
-				t.Errorf("%q stands there %d times", words, n)
-			}
-		}
-	})
+	resizeEachScreen(t, false, func(n int) bool { return n == 1 })
 }
 
 // TestScreenResizedMeanwhile changes the size of the terminal while text is on its way. What the
@@ -26,21 +20,19 @@ func TestScreenResized(t *testing.T) {
 // nothing is lost, and all is in its order.
 func TestScreenResizedMeanwhile(t *testing.T) {
 	t.Parallel()
-	forEachScreen(t, func(t *testing.T, screen drawn) {
-		for words, n := range resizeInAnAnswer(t, screen, true) {
-			if n == 0 {
-				t.Errorf("%q is lost", words)
-			}
-		}
-	})
+	resizeEachScreen(t, true, func(n int) bool { return n > 0 })
 }
 
-func forEachScreen(t *testing.T, test func(t *testing.T, screen drawn)) {
+func resizeEachScreen(t *testing.T, meanwhile bool, right func(n int) bool) {
 	t.Helper()
 	for _, screen := range screens {
 		t.Run(fmt.Sprintf("%s-%d", screen.lang, screen.columns), func(t *testing.T) {
 			t.Parallel()
-			test(t, screen)
+			for words, n := range resizeInAnAnswer(t, screen, meanwhile) {
+				if !right(n) {
+					t.Errorf("%q stands there %d times", words, n)
+				}
+			}
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 const (
 	maxProductLines = 93678
 	maxSupportLines = 14202
-	maxTestLines    = 74533
+	maxTestLines    = 74525
 	maxInterface    = 15
 )
 
