@@ -220,8 +220,8 @@ func (s automationStore) RunnableAutomations(ctx context.Context) ([]regie.Autom
 		"SELECT "+automationColumns+" FROM automations a WHERE (a.enabled = 1 OR a.paused = 1 AND a.paused_until IS NOT NULL) AND a.deleted_at IS NULL")
 }
 
-// Automations lists the automations that a filter selects, by name. It returns CodeBadID for a part
-// that is not hexadecimal.
+// Automations lists the automations that a filter selects, the oldest first. It returns CodeBadID
+// for a part that is not hexadecimal.
 func (s automationStore) Automations(ctx context.Context, filter store.AutomationFilter) (
 	out []store.AutomationRow, err error,
 ) {

@@ -37,7 +37,7 @@ type writer struct {
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
 	other      Backend                           // where set, runs the transitions instead of all above
 	slots      slot.Capacity                     // not changed once there are transitions
-	channels   []store.Channel                   // as slots
+	channels   []store.Channel                   // of notifications; not changed once there are transitions
 
 	ops     chan *op // nil asks the writer to end
 	closing bool
